@@ -1,11 +1,17 @@
 //! ChaCha20-Poly1305 (RFC 8439).
 
 use core::fmt;
+use core::hint::black_box;
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use crate::Backend;
+use crate::chacha20::State;
+use crate::isa::text::Text;
+#[cfg(feature = "rustls")]
+use crate::kernel::Block;
+use crate::kernel::{Message, Open, Seal};
 
 /// Bytes of a key.
 pub const KEY_LEN: usize = 32;
@@ -119,21 +125,26 @@ impl ChaCha20Poly1305 {
     }
 
     /// Encrypts `in_out` in place and gives its tag.
+    ///
+    /// # Errors
+    /// [`Error::PlaintextTooLong`]; `in_out` is then unchanged.
     pub fn seal_in_place(
         &self,
         nonce: &[u8; NONCE_LEN],
         aad: &[u8],
         in_out: &mut [u8],
     ) -> Result<Tag, Error> {
-        if in_out.len() as u64 > MAX_PLAINTEXT_LEN {
-            return Err(Error::PlaintextTooLong);
-        }
-        let nonce = nonce.into();
-        self.xor(nonce, in_out);
-        Ok(self.tag(nonce, aad, in_out))
+        checked_len(in_out.len() as u64)?;
+        Ok(self.seal(nonce.into(), aad, Text::in_place(in_out)))
     }
 
     /// Encrypts the concatenation of `pieces` to `out`: ciphertext, then tag.
+    ///
+    /// `out` must be [`TAG_LEN`] bytes longer than the pieces together. Each piece is read where it
+    /// lies; pieces may be empty, and many.
+    ///
+    /// # Errors
+    /// [`Error::PlaintextTooLong`], or else [`Error::OutputLength`]; `out` is then unchanged.
     pub fn seal_gather(
         &self,
         nonce: &[u8; NONCE_LEN],
@@ -142,19 +153,16 @@ impl ChaCha20Poly1305 {
         out: &mut [u8],
     ) -> Result<(), Error> {
         let total = pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.len() as u64));
-        let total = total.filter(|&n| n <= MAX_PLAINTEXT_LEN).ok_or(Error::PlaintextTooLong)?;
-        if out.len() as u64 != total + TAG_LEN as u64 {
-            return Err(Error::OutputLength);
-        }
-        self.seal_pieces(
-            nonce.into(),
-            aad,
-            Pieces { chunks: pieces, start: 0, end: total as usize, last: &[] },
-            out,
-        )
+        let total = checked_len(total.unwrap_or(u64::MAX))?;
+        let pieces = Pieces { chunks: pieces, start: 0, end: total, last: &[] };
+        self.seal_pieces(nonce.into(), aad, pieces, out)
     }
 
-    /// Decrypts `in_out` in place; after an error it is all zeros.
+    /// Decrypts `in_out` in place.
+    ///
+    /// # Errors
+    /// [`Error::InvalidTag`]; `in_out` is then all zeros. [`Error::PlaintextTooLong`]; `in_out` is
+    /// then unchanged.
     pub fn open_in_place(
         &self,
         nonce: &[u8; NONCE_LEN],
@@ -165,7 +173,11 @@ impl ChaCha20Poly1305 {
         self.open_words(nonce.into(), aad, in_out, tag)
     }
 
-    /// Decrypts `ciphertext` to `out`; after an error `out` is all zeros.
+    /// Decrypts `ciphertext` to `out`, which must be as long.
+    ///
+    /// # Errors
+    /// [`Error::InvalidTag`]; `out` is then all zeros. [`Error::PlaintextTooLong`], or else
+    /// [`Error::OutputLength`]; `out` is then unchanged.
     pub fn open_into(
         &self,
         nonce: &[u8; NONCE_LEN],
@@ -174,17 +186,17 @@ impl ChaCha20Poly1305 {
         tag: &Tag,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        if ciphertext.len() as u64 > MAX_PLAINTEXT_LEN {
-            return Err(Error::PlaintextTooLong);
-        }
-        if ciphertext.len() != out.len() {
+        let len = checked_len(ciphertext.len() as u64)?;
+        if out.len() != len {
             return Err(Error::OutputLength);
         }
-        out.copy_from_slice(ciphertext);
-        self.open_words(nonce.into(), aad, out, tag)
+        let text = Text::apart(ciphertext, out);
+        let computed = self.open(nonce.into(), aad, text);
+        verdict(computed, tag, out)
     }
 
-    /// As [`Self::seal_gather`]; `out` must be 16 bytes longer than the pieces together.
+    /// As [`Self::seal_gather`].
+    #[inline]
     pub(crate) fn seal_pieces(
         &self,
         nonce: Nonce,
@@ -192,28 +204,20 @@ impl ChaCha20Poly1305 {
         pieces: Pieces<'_>,
         out: &mut [u8],
     ) -> Result<(), Error> {
-        let total = (pieces.end - pieces.start)
-            .checked_add(pieces.last.len())
-            .ok_or(Error::PlaintextTooLong)?;
-        if out.len().checked_sub(TAG_LEN) != Some(total) {
+        let Pieces { chunks, start, end, last } = pieces;
+        let len = checked_len(end.saturating_sub(start) as u64 + last.len() as u64)?;
+        let Some((text, tag)) = out.split_last_chunk_mut() else {
+            return Err(Error::OutputLength);
+        };
+        if text.len() != len {
             return Err(Error::OutputLength);
         }
-        let (text, tag) = out.split_at_mut(total);
-        let (mut skip, mut at) = (pieces.start, 0);
-        for chunk in pieces.chunks {
-            let piece = &chunk[skip.min(chunk.len())..];
-            skip -= skip.min(chunk.len());
-            let n = piece.len().min(pieces.end - pieces.start - at);
-            text[at..at + n].copy_from_slice(&piece[..n]);
-            at += n;
-        }
-        text[at..].copy_from_slice(pieces.last);
-        self.xor(nonce, text);
-        tag.copy_from_slice(&self.tag(nonce, aad, text).0);
+        *tag = self.seal(nonce, aad, Text::gather(chunks, start, end, last, text)).0;
         Ok(())
     }
 
     /// As [`Self::open_in_place`].
+    #[inline]
     pub(crate) fn open_words(
         &self,
         nonce: Nonce,
@@ -221,117 +225,48 @@ impl ChaCha20Poly1305 {
         in_out: &mut [u8],
         tag: &Tag,
     ) -> Result<(), Error> {
-        if in_out.len() as u64 > MAX_PLAINTEXT_LEN {
-            return Err(Error::PlaintextTooLong);
-        }
-        if self.tag(nonce, aad, in_out) != *tag {
-            in_out.fill(0);
-            return Err(Error::InvalidTag);
-        }
-        self.xor(nonce, in_out);
-        Ok(())
+        checked_len(in_out.len() as u64)?;
+        let computed = self.open(nonce, aad, Text::in_place(in_out));
+        verdict(computed, tag, in_out)
     }
 
-    fn xor(&self, nonce: Nonce, text: &mut [u8]) {
-        for (i, chunk) in text.chunks_mut(64).enumerate() {
-            let stream = block(&self.key, i as u32 + 1, nonce);
-            chunk.iter_mut().zip(stream).for_each(|(t, s)| *t ^= s);
-        }
+    #[inline]
+    fn seal(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
+        let state = State { key: &self.key, nonce: nonce.0 };
+        Tag(self.backend.run(Message::<Seal>::new(state, aad, text)))
     }
 
-    fn tag(&self, nonce: Nonce, aad: &[u8], text: &[u8]) -> Tag {
-        let key = block(&self.key, 0, nonce);
-        let limb = |bytes: &[u8], i: usize| {
-            u64::from_le_bytes(*bytes[i..].first_chunk().unwrap_or(&[0; 8]))
-        };
-        let r = [limb(&key, 0) & 0x0fff_fffc_0fff_ffff, limb(&key, 8) & 0x0fff_fffc_0fff_fffc];
-        let mut h = [0u64; 3];
-        let mut lengths = [0; 16];
-        lengths[..8].copy_from_slice(&(aad.len() as u64).to_le_bytes());
-        lengths[8..].copy_from_slice(&(text.len() as u64).to_le_bytes());
-        for chunk in aad.chunks(16).chain(text.chunks(16)).chain([&lengths[..]]) {
-            let mut m = [0; 16];
-            m[..chunk.len()].copy_from_slice(chunk);
-            let (a, c) = h[0].overflowing_add(limb(&m, 0));
-            let (b, c) = h[1].carrying_add_(limb(&m, 8), c);
-            let h2 = h[2] + 1 + c;
-            let p = |x: u64, y: u64| u128::from(x) * u128::from(y);
-            let s1 = r[1] + (r[1] >> 2);
-            let d0 = p(a, r[0]) + p(b, s1);
-            let d1 = p(a, r[1]) + p(b, r[0]) + p(h2, s1) + (d0 >> 64);
-            let d2 = h2 * r[0] + (d1 >> 64) as u64;
-            let carry = (d2 >> 2) + (d2 & !3);
-            let (x, c) = (d0 as u64).overflowing_add(carry);
-            let (y, c) = (d1 as u64).carrying_add_(0, c);
-            h = [x, y, (d2 & 3) + c];
-        }
-        for _ in 0..2 {
-            let (a, c) = h[0].overflowing_add(5);
-            let (b, c) = h[1].carrying_add_(0, c);
-            if h[2] + c >= 4 {
-                h = [a, b, h[2] + c - 4];
-            }
-        }
-        let h = u128::from(h[0]) | u128::from(h[1]) << 64;
-        let s = u128::from(limb(&key, 16)) | u128::from(limb(&key, 24)) << 64;
-        Tag(h.wrapping_add(s).to_le_bytes())
+    #[inline]
+    fn open(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
+        let state = State { key: &self.key, nonce: nonce.0 };
+        Tag(self.backend.run(Message::<Open>::new(state, aad, text)))
     }
 }
 
-trait Carry {
-    fn carrying_add_(self, y: u64, c: bool) -> (u64, u64);
-}
-impl Carry for u64 {
-    fn carrying_add_(self, y: u64, c: bool) -> (u64, u64) {
-        let sum = u128::from(self) + u128::from(y) + u128::from(c);
-        (sum as u64, (sum >> 64) as u64)
+/// `len`, if a message may be so long.
+#[inline]
+fn checked_len(len: u64) -> Result<usize, Error> {
+    if len > MAX_PLAINTEXT_LEN {
+        return Err(Error::PlaintextTooLong);
     }
+    usize::try_from(len).map_err(|_| Error::PlaintextTooLong)
 }
 
-fn block(key: &[u32; 8], counter: u32, nonce: Nonce) -> [u8; 64] {
-    let [k0, k1, k2, k3, k4, k5, k6, k7] = *key;
-    let [n0, n1, n2] = nonce.0;
-    let start = [
-        0x6170_7865,
-        0x3320_646e,
-        0x7962_2d32,
-        0x6b20_6574,
-        k0,
-        k1,
-        k2,
-        k3,
-        k4,
-        k5,
-        k6,
-        k7,
-        counter,
-        n0,
-        n1,
-        n2,
-    ];
-    let mut x = start;
-    for _ in 0..10 {
-        for [a, b, c, d] in [
-            [0, 4, 8, 12],
-            [1, 5, 9, 13],
-            [2, 6, 10, 14],
-            [3, 7, 11, 15],
-            [0, 5, 10, 15],
-            [1, 6, 11, 12],
-            [2, 7, 8, 13],
-            [3, 4, 9, 14],
-        ] {
-            for [a, b, d, n] in [[a, b, d, 16], [c, d, b, 12], [a, b, d, 8], [c, d, b, 7]] {
-                x[a] = x[a].wrapping_add(x[b]);
-                x[d] = (x[d] ^ x[a]).rotate_left(n as u32);
-            }
-        }
+/// Accepts what has been decrypted to `out`, or clears it.
+#[inline]
+fn verdict(computed: Tag, tag: &Tag, out: &mut [u8]) -> Result<(), Error> {
+    if computed != *tag {
+        clear(out);
+        return Err(Error::InvalidTag);
     }
-    let mut out = [0; 64];
-    for i in 0..16 {
-        out[4 * i..4 * i + 4].copy_from_slice(&x[i].wrapping_add(start[i]).to_le_bytes());
-    }
-    out
+    Ok(())
+}
+
+#[cold]
+#[inline(never)]
+fn clear(rejected: &mut [u8]) {
+    rejected.fill(0);
+    black_box(rejected);
 }
 
 impl Drop for ChaCha20Poly1305 {
@@ -362,7 +297,7 @@ impl HeaderKey {
     pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let word =
             |i: usize| u32::from_le_bytes([sample[i], sample[i + 1], sample[i + 2], sample[i + 3]]);
-        let stream = block(&self.key.key, word(0), Nonce([word(4), word(8), word(12)]));
-        [stream[0], stream[1], stream[2], stream[3], stream[4]]
+        let state = State { key: &self.key.key, nonce: [word(4), word(8), word(12)] };
+        self.key.backend.run(Block { state, counter: word(0) })
     }
 }

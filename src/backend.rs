@@ -1,38 +1,96 @@
-//! The SIMD backends and the choice among them.
+//! The choice of an instruction set, made once per key.
 
 use core::fmt;
 use core::str::FromStr;
 
-/// The implementation that runs a key's ChaCha20 and Poly1305.
+#[cfg(target_arch = "x86_64")]
+use crate::isa::avx512::Avx512;
+use crate::isa::portable::Portable;
+use crate::isa::{Features, Isa, Kernel};
+
+/// The instruction set that runs a key's ChaCha20 and Poly1305.
+///
+/// A value exists only for what this CPU has, so whoever holds one can use it. Its name
+/// ([`Display`](fmt::Display), [`FromStr`]) says what it needs: `avx512` (F, BW, VL and IFMA, with
+/// BMI2), or `portable`, which needs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backend(Arm);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Arm {
-    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    Portable(Portable),
 }
+
+/// The names of all backends, on every target.
+const NAMES: [&str; 5] = ["avx512", "avx2", "ssse3", "neon", "portable"];
 
 impl Backend {
     /// The fastest backend that this CPU has.
     pub fn best() -> Self {
-        Self(Arm::Portable)
+        Self::of(Features::detect()).next().unwrap_or(Self(Arm::Portable(Portable)))
     }
 
     /// Every backend that this CPU has, best first; `portable` is always the last.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Self(Arm::Portable)].into_iter()
+        Self::of(Features::detect())
+    }
+
+    fn of(features: Features) -> impl Iterator<Item = Self> {
+        [
+            #[cfg(target_arch = "x86_64")]
+            Avx512::new(features).map(Arm::Avx512),
+            Portable::new(features).map(Arm::Portable),
+        ]
+        .into_iter()
+        .flatten()
+        .map(Self)
+    }
+
+    /// Runs `kernel` on this backend.
+    #[inline(always)]
+    pub(crate) fn run<T, K: Anywhere<T>>(self, kernel: K) -> T {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx512(isa) => isa.enter(kernel),
+            Arm::Portable(isa) => isa.enter(kernel),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Arm::Avx512(_) => "avx512",
+            Arm::Portable(_) => "portable",
+        }
     }
 }
 
+/// A kernel for every instruction set of the target.
+#[cfg(target_arch = "x86_64")]
+pub(crate) trait Anywhere<T>:
+    Kernel<Avx512, Output = T> + Kernel<Portable, Output = T>
+{
+}
+#[cfg(target_arch = "x86_64")]
+impl<T, K: Kernel<Avx512, Output = T> + Kernel<Portable, Output = T>> Anywhere<T> for K {}
+
+/// A kernel for every instruction set of the target.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) trait Anywhere<T>: Kernel<Portable, Output = T> {}
+#[cfg(not(target_arch = "x86_64"))]
+impl<T, K: Kernel<Portable, Output = T>> Anywhere<T> for K {}
+
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("portable")
+        f.pad(self.name())
     }
 }
 
 impl fmt::Debug for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        write!(f, "Backend({})", self.name())
     }
 }
 
@@ -40,11 +98,10 @@ impl FromStr for Backend {
     type Err = BackendError;
 
     fn from_str(name: &str) -> Result<Self, BackendError> {
-        match name {
-            "portable" => Ok(Self(Arm::Portable)),
-            "avx512" | "avx2" | "ssse3" | "neon" => Err(BackendError::Unavailable),
-            _ => Err(BackendError::Unknown),
+        if !NAMES.contains(&name) {
+            return Err(BackendError::Unknown);
         }
+        Self::available().find(|backend| backend.name() == name).ok_or(BackendError::Unavailable)
     }
 }
 

@@ -6,5 +6,9 @@ extern crate std;
 
 pub mod aead;
 mod backend;
+mod chacha20;
+mod isa;
+mod kernel;
+mod poly1305;
 
 pub use backend::{Backend, BackendError};

@@ -1,0 +1,96 @@
+//! What an instruction set offers to the algorithms: a vocabulary, no cryptography.
+//!
+//! An [`Isa`] is a token. It exists only where the CPU has been found to have every instruction that
+//! the token's operations use, so whoever holds one may call them. Vectors come out of the token's
+//! constructors alone; holding a vector is then as good a proof, and its operations need no token.
+//!
+//! A [`Kernel`] is a whole operation (seal one message). [`Isa::enter`] runs it inside a function that
+//! is compiled for the instruction set; everything below is inlined into that function, or the
+//! vectors would pass through memory at each call.
+//!
+//! One file per instruction set implements this, and is the only place that may override an operation
+//! of [`chacha20`](crate::chacha20) or [`poly1305`](crate::poly1305) for its own good. `unsafe` lives
+//! here and in those files, nowhere else.
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+pub(crate) mod portable;
+pub(crate) mod text;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86;
+
+use self::text::{Stream, Window};
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub(crate) use self::x86::Features;
+
+/// On this target there is nothing to detect.
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+#[derive(Clone, Copy)]
+pub(crate) struct Features;
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+impl Features {
+    pub(crate) fn detect() -> Self {
+        Self
+    }
+}
+
+/// An operation to run on one instruction set.
+pub(crate) trait Kernel<I> {
+    type Output;
+
+    /// To be inlined into [`Isa::enter`].
+    fn run(self, isa: I) -> Self::Output;
+}
+
+/// The proof that this CPU has an instruction set.
+pub(crate) trait Isa: Copy {
+    /// Vectors of 32-bit words.
+    type Word: Word;
+
+    /// Runs `kernel` in a function compiled for this instruction set.
+    fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output;
+
+    /// `x` in every lane.
+    fn splat(self, x: u32) -> Self::Word;
+
+    /// `row` in every group of four lanes.
+    fn splat_row(self, row: [u32; 4]) -> Self::Word;
+
+    /// The number of its lane in every lane.
+    fn lane_numbers(self) -> Self::Word;
+
+    /// The number of its group of four in the first lane of every group, zero in the others.
+    fn row_numbers(self) -> Self::Word;
+
+    /// XORs `stream`, from byte `at` on, into the whole of `window`.
+    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>);
+}
+
+/// A vector of 32-bit words.
+pub(crate) trait Word: Copy {
+    const LANES: usize;
+    const BYTES: usize = 4 * Self::LANES;
+
+    /// Lane-wise sum modulo 2^32.
+    fn add(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn rotate_left<const N: i32>(self) -> Self;
+
+    /// In each group of four lanes, lane `i` takes the value of lane `(i + N) % 4`.
+    fn turn<const N: i32>(self) -> Self;
+
+    /// Sixteen vectors, each with one word of `LANES` blocks, become the blocks in memory order.
+    fn transpose(words: [Self; 16]) -> [Self; 16];
+
+    /// Four vectors, each with one row of `LANES / 4` blocks, become the blocks in memory order.
+    fn unzip(rows: [Self; 4]) -> [Self; 4];
+
+    /// Writes the vector to byte `at` of `stream`.
+    fn keep(self, stream: &mut Stream<'_>, at: usize);
+
+    /// XORs the vector into the bytes of `window` from `at` on.
+    fn xor_into(self, window: &Window<'_>, at: usize);
+}

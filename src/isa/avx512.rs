@@ -1,0 +1,330 @@
+//! AVX-512: sixteen words or eight 52-bit multiplications at a time.
+
+use core::arch::x86_64::*;
+
+use super::text::{Source, Stream, Window};
+use super::{Features, Isa, Kernel, Word};
+use crate::poly1305::Poly1305;
+use crate::poly1305::wide::{Lanes, Multiply52, Wide};
+
+/// The proof that this CPU has AVX-512 F, BW, VL and IFMA, and BMI2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    pub(crate) fn new(features: Features) -> Option<Self> {
+        let all = Features::AVX512F
+            | Features::AVX512BW
+            | Features::AVX512VL
+            | Features::AVX512IFMA
+            | Features::BMI2;
+        features.include(all).then_some(Self(()))
+    }
+}
+
+impl Isa for Avx512 {
+    type Word = Zmm;
+
+    #[inline(always)]
+    fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+        #[inline]
+        fn featured<K: Kernel<Avx512>>(isa: Avx512, kernel: K) -> K::Output {
+            kernel.run(isa)
+        }
+        // SAFETY: the token proves the features.
+        unsafe { featured(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u32) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_set1_epi32(x.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn splat_row(self, row: [u32; 4]) -> Zmm {
+        let [a, b, c, d] = row.map(u32::cast_signed);
+        // SAFETY: the token proves AVX-512 F, which includes SSE2.
+        let row = unsafe { _mm_setr_epi32(a, b, c, d) };
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_broadcast_i32x4(row) })
+    }
+
+    #[inline(always)]
+    fn lane_numbers(self) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) })
+    }
+
+    #[inline(always)]
+    fn row_numbers(self) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0) })
+    }
+
+    #[inline(always)]
+    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>) {
+        let mut done = 0;
+        while done < window.len() {
+            let len = (window.len() - done).min(Zmm::BYTES);
+            let mask = first_bytes(len);
+            let stream = stream.pointer(at + done, len);
+            let (src, dst) = window.pointers(done, len);
+            // SAFETY: the token proves AVX-512 BW, and the masked bytes are there.
+            let stream = unsafe { _mm512_maskz_loadu_epi8(mask, stream.cast()) };
+            // SAFETY: likewise.
+            let text = unsafe { _mm512_maskz_loadu_epi8(mask, src.cast()) };
+            // SAFETY: the token proves AVX-512 F.
+            let text = unsafe { _mm512_xor_si512(text, stream) };
+            // SAFETY: as for the loads.
+            unsafe { _mm512_mask_storeu_epi8(dst.cast(), mask, text) };
+            done += len;
+        }
+    }
+}
+
+/// A mask of the first `len` bytes of 64.
+#[inline(always)]
+fn first_bytes(len: usize) -> u64 {
+    if len >= 64 { !0 } else { !(!0 << len) }
+}
+
+/// A vector of AVX-512, and so the proof that the CPU has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Zmm(__m512i);
+
+impl Word for Zmm {
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_add_epi32(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_xor_si512(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn rotate_left<const N: i32>(self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_rol_epi32::<N>(self.0) })
+    }
+
+    #[inline(always)]
+    fn turn<const N: i32>(self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe {
+            match N {
+                1 => _mm512_shuffle_epi32::<0b00_11_10_01>(self.0),
+                2 => _mm512_shuffle_epi32::<0b01_00_11_10>(self.0),
+                _ => _mm512_shuffle_epi32::<0b10_01_00_11>(self.0),
+            }
+        })
+    }
+
+    #[inline(always)]
+    fn transpose(words: [Self; 16]) -> [Self; 16] {
+        let mut quads = words;
+        for i in 0..4 {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|j| words[4 * i + j].0);
+            // SAFETY: a Zmm proves AVX-512 F.
+            let (ab, ab_, cd, cd_) = unsafe {
+                (
+                    _mm512_unpacklo_epi32(a, b),
+                    _mm512_unpackhi_epi32(a, b),
+                    _mm512_unpacklo_epi32(c, d),
+                    _mm512_unpackhi_epi32(c, d),
+                )
+            };
+            // SAFETY: likewise.
+            let (q0, q1, q2, q3) = unsafe {
+                (
+                    _mm512_unpacklo_epi64(ab, cd),
+                    _mm512_unpackhi_epi64(ab, cd),
+                    _mm512_unpacklo_epi64(ab_, cd_),
+                    _mm512_unpackhi_epi64(ab_, cd_),
+                )
+            };
+            quads[i] = Self(q0);
+            quads[4 + i] = Self(q1);
+            quads[8 + i] = Self(q2);
+            quads[12 + i] = Self(q3);
+        }
+        let mut blocks = words;
+        for i in 0..4 {
+            let [b0, b1, b2, b3] =
+                Self::unzip([quads[4 * i], quads[4 * i + 1], quads[4 * i + 2], quads[4 * i + 3]]);
+            blocks[i] = b0;
+            blocks[4 + i] = b1;
+            blocks[8 + i] = b2;
+            blocks[12 + i] = b3;
+        }
+        blocks
+    }
+
+    #[inline(always)]
+    fn unzip(rows: [Self; 4]) -> [Self; 4] {
+        let [a, b, c, d] = rows;
+        // SAFETY: a Zmm proves AVX-512 F.
+        let (ab, cd, ab_, cd_) = unsafe {
+            (
+                _mm512_shuffle_i32x4::<0x44>(a.0, b.0),
+                _mm512_shuffle_i32x4::<0x44>(c.0, d.0),
+                _mm512_shuffle_i32x4::<0xee>(a.0, b.0),
+                _mm512_shuffle_i32x4::<0xee>(c.0, d.0),
+            )
+        };
+        // SAFETY: likewise.
+        let (b0, b1, b2, b3) = unsafe {
+            (
+                _mm512_shuffle_i32x4::<0x88>(ab, cd),
+                _mm512_shuffle_i32x4::<0xdd>(ab, cd),
+                _mm512_shuffle_i32x4::<0x88>(ab_, cd_),
+                _mm512_shuffle_i32x4::<0xdd>(ab_, cd_),
+            )
+        };
+        [Self(b0), Self(b1), Self(b2), Self(b3)]
+    }
+
+    #[inline(always)]
+    fn keep(self, stream: &mut Stream<'_>, at: usize) {
+        let place = stream.place(at, Self::BYTES);
+        // SAFETY: 64 bytes of room are there, and a Zmm proves AVX-512 F.
+        unsafe { _mm512_storeu_si512(place.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn xor_into(self, window: &Window<'_>, at: usize) {
+        let (src, dst) = window.pointers(at, Self::BYTES);
+        // SAFETY: 64 bytes are there to read, and a Zmm proves AVX-512 F.
+        let text = unsafe { _mm512_loadu_si512(src.cast()) };
+        // SAFETY: a Zmm proves AVX-512 F.
+        let text = unsafe { _mm512_xor_si512(text, self.0) };
+        // SAFETY: 64 bytes are there to write.
+        unsafe { _mm512_storeu_si512(dst.cast(), text) };
+    }
+}
+
+impl Poly1305 for Avx512 {
+    type Hash = Wide<Self>;
+}
+
+impl Multiply52 for Avx512 {
+    type Lanes = Zmm;
+
+    #[inline(always)]
+    fn splat(self, x: u64) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_set1_epi64(x.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn first(self, x: u64) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        Zmm(unsafe { _mm512_zextsi128_si512(_mm_cvtsi64_si128(x.cast_signed())) })
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: Source<'_>) -> [Zmm; 2] {
+        let (a, b) = (blocks.pointer(0, 64), blocks.pointer(64, 64));
+        // SAFETY: 64 bytes are there, and the token proves AVX-512 F.
+        let a = unsafe { _mm512_loadu_si512(a.cast()) };
+        // SAFETY: likewise.
+        let b = unsafe { _mm512_loadu_si512(b.cast()) };
+        halves(Zmm(a), Zmm(b))
+    }
+
+    #[inline(always)]
+    fn load_end(self, rest: Source<'_>, lengths: [u64; 2]) -> [Zmm; 2] {
+        let first = rest.len().min(64);
+        let second = rest.len() - first;
+        let (a, b) = (rest.pointer(0, first), rest.pointer(first, second));
+        // SAFETY: the masked bytes are there, and the token proves AVX-512 BW.
+        let a = unsafe { _mm512_maskz_loadu_epi8(first_bytes(first), a.cast()) };
+        // SAFETY: likewise.
+        let b = unsafe { _mm512_maskz_loadu_epi8(first_bytes(second), b.cast()) };
+        let [aad, text] = lengths.map(u64::cast_signed);
+        // SAFETY: the token proves AVX-512 F.
+        let lengths = unsafe { _mm_set_epi64x(text, aad) };
+        // SAFETY: likewise.
+        let b = unsafe { _mm512_inserti32x4::<3>(b, lengths) };
+        halves(Zmm(a), Zmm(b))
+    }
+}
+
+/// The low and the high quadwords of eight blocks.
+#[inline(always)]
+fn halves(a: Zmm, b: Zmm) -> [Zmm; 2] {
+    // SAFETY: a Zmm proves AVX-512 F.
+    let low = unsafe { _mm512_unpacklo_epi64(a.0, b.0) };
+    // SAFETY: likewise.
+    let high = unsafe { _mm512_unpackhi_epi64(a.0, b.0) };
+    [Zmm(low), Zmm(high)]
+}
+
+impl Lanes for Zmm {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_add_epi64(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_and_si512(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_or_si512(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    fn shift_left<const N: u32>(self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_slli_epi64::<N>(self.0) })
+    }
+
+    #[inline(always)]
+    fn shift_right<const N: u32>(self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_srli_epi64::<N>(self.0) })
+    }
+
+    #[inline(always)]
+    fn add_product_low(self, x: Self, y: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 IFMA, which its token does.
+        Self(unsafe { _mm512_madd52lo_epu64(self.0, x.0, y.0) })
+    }
+
+    #[inline(always)]
+    fn add_product_high(self, x: Self, y: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 IFMA, which its token does.
+        Self(unsafe { _mm512_madd52hi_epu64(self.0, x.0, y.0) })
+    }
+
+    #[inline(always)]
+    fn select<const MASK: u8>(self, other: Self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_mask_mov_epi64(other.0, MASK, self.0) })
+    }
+
+    #[inline(always)]
+    fn spread(self) -> Self {
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_broadcastq_epi64(_mm512_castsi512_si128(self.0)) })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> u64 {
+        // SAFETY: a Zmm proves AVX-512 F.
+        unsafe { _mm512_reduce_add_epi64(self.0) }.cast_unsigned()
+    }
+}

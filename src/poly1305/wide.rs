@@ -1,0 +1,250 @@
+//! Eight blocks at a time in limbs of 44 bits, for instruction sets that multiply 52-bit integers.
+//!
+//! ```text
+//! V = 0 in every lane; lane 0 += what the singly absorbed blocks gave
+//! for each step of eight blocks, one in each lane:  V = (V + blocks) * r^8
+//! at the end:                                       V = (V + blocks) * (r^8, r^7, ..., r^1)
+//! tag = the sum of the lanes + s
+//! ```
+
+use core::marker::PhantomData;
+
+use super::scalar::Scalar;
+use super::{BLOCK, Hash, Key};
+use crate::isa::text::Source;
+
+/// An instruction set with eight lanes of 64 bits and a multiplier of 52 bits.
+pub(crate) trait Multiply52: Copy {
+    type Lanes: Lanes;
+
+    fn splat(self, x: u64) -> Self::Lanes;
+
+    /// `x` in lane 0, zero in the others.
+    fn first(self, x: u64) -> Self::Lanes;
+
+    /// The low and the high halves of eight blocks, both in the order of [`LANE_POWERS`].
+    fn load(self, blocks: Source<'_>) -> [Self::Lanes; 2];
+
+    /// As [`Self::load`], of at most seven blocks filled up with zeros, and of `length` as the eighth.
+    fn load_end(self, rest: Source<'_>, lengths: [u64; 2]) -> [Self::Lanes; 2];
+}
+
+/// Eight unsigned integers of 64 bits.
+pub(crate) trait Lanes: Copy {
+    fn add(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn shift_left<const N: u32>(self) -> Self;
+    fn shift_right<const N: u32>(self) -> Self;
+
+    /// `self + (x * y mod 2^52)`, of the low 52 bits of `x` and `y`.
+    fn add_product_low(self, x: Self, y: Self) -> Self;
+
+    /// `self + (x * y / 2^52)`, likewise.
+    fn add_product_high(self, x: Self, y: Self) -> Self;
+
+    /// The lanes of `self` whose bit in `MASK` is set, the others of `other`.
+    fn select<const MASK: u8>(self, other: Self) -> Self;
+
+    /// Lane 0 in every lane.
+    fn spread(self) -> Self;
+
+    /// The sum of all lanes.
+    fn sum(self) -> u64;
+}
+
+/// The power of `r` that the block in each lane still has to be multiplied with after a step.
+const LANE_POWERS: [u32; 8] = [8, 4, 7, 3, 6, 2, 5, 1];
+
+const LOW_44: u64 = (1 << 44) - 1;
+const LOW_42: u64 = (1 << 42) - 1;
+
+/// A number modulo 2^130 - 5 in each lane: `l[0] + l[1] 2^44 + l[2] 2^88`.
+type Number<L> = [L; 3];
+
+/// A factor: a number, and its two upper limbs times 20 for products that pass 2^132 = 4 * 2^130.
+#[derive(Clone, Copy)]
+struct Factor<L> {
+    r: Number<L>,
+    folded: [L; 2],
+}
+
+impl<L: Lanes> Factor<L> {
+    #[inline(always)]
+    fn new(r: Number<L>) -> Self {
+        let times_20 = |x: L| x.shift_left::<4>().add(x.shift_left::<2>());
+        Self { r, folded: [times_20(r[1]), times_20(r[2])] }
+    }
+}
+
+/// Sums of products: for each limb the low 52 bits, and what lies above.
+#[derive(Clone, Copy)]
+struct Products<L> {
+    low: [L; 3],
+    high: [L; 3],
+}
+
+impl<L: Lanes> Products<L> {
+    #[inline(always)]
+    fn zero<I: Multiply52<Lanes = L>>(isa: I) -> Self {
+        Self { low: [isa.splat(0); 3], high: [isa.splat(0); 3] }
+    }
+
+    /// Adds `x * y`.
+    #[inline(always)]
+    fn add(&mut self, x: Number<L>, y: &Factor<L>) {
+        let ([r0, r1, r2], [f1, f2]) = (y.r, y.folded);
+        macro_rules! row {
+            ($x:expr, $y0:expr, $y1:expr, $y2:expr) => {
+                self.low[0] = self.low[0].add_product_low($x, $y0);
+                self.low[1] = self.low[1].add_product_low($x, $y1);
+                self.low[2] = self.low[2].add_product_low($x, $y2);
+                self.high[0] = self.high[0].add_product_high($x, $y0);
+                self.high[1] = self.high[1].add_product_high($x, $y1);
+                self.high[2] = self.high[2].add_product_high($x, $y2);
+            };
+        }
+        row!(x[0], r0, r1, r2);
+        row!(x[1], f2, r0, r1);
+        row!(x[2], f1, f2, r0);
+    }
+
+    /// The sum modulo 2^130 - 5, with limbs of 44, 44 and 42 bits but for a last carry into the second.
+    #[inline(always)]
+    fn reduce<I: Multiply52<Lanes = L>>(self, isa: I) -> Number<L> {
+        let (low, high) = (self.low, self.high);
+        // 2^52 of one limb is 2^8 of the next; of the last, which ends at 42 bits, 2^10 of 2^130
+        let l1 = low[1].add(high[0].shift_left::<8>()).add(low[0].shift_right::<44>());
+        let l2 = low[2].add(high[1].shift_left::<8>()).add(l1.shift_right::<44>());
+        let over = high[2].shift_left::<10>().add(l2.shift_right::<42>());
+        let l0 = low[0].and(isa.splat(LOW_44)).add(over).add(over.shift_left::<2>());
+        [
+            l0.and(isa.splat(LOW_44)),
+            l1.and(isa.splat(LOW_44)).add(l0.shift_right::<44>()),
+            l2.and(isa.splat(LOW_42)),
+        ]
+    }
+}
+
+#[inline(always)]
+fn multiply<I: Multiply52>(isa: I, x: Number<I::Lanes>, y: &Factor<I::Lanes>) -> Number<I::Lanes> {
+    let mut products = Products::zero(isa);
+    products.add(x, y);
+    products.reduce(isa)
+}
+
+/// The blocks as numbers, each with the bit that marks a whole block.
+#[inline(always)]
+fn number<I: Multiply52>(isa: I, [low, high]: [I::Lanes; 2]) -> Number<I::Lanes> {
+    [
+        low.and(isa.splat(LOW_44)),
+        low.shift_right::<44>().or(high.shift_left::<20>()).and(isa.splat(LOW_44)),
+        high.shift_right::<24>().or(isa.splat(1 << 40)),
+    ]
+}
+
+#[inline(always)]
+fn add<L: Lanes>(x: Number<L>, y: Number<L>) -> Number<L> {
+    [x[0].add(y[0]), x[1].add(y[1]), x[2].add(y[2])]
+}
+
+/// Numbers of 130 bits and a little, from 64-bit limbs.
+#[inline(always)]
+fn limbs_of_44(h: [u64; 3]) -> [u64; 3] {
+    [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
+}
+
+/// The hash.
+pub(crate) struct Wide<I: Multiply52> {
+    single: Scalar,
+    v: Number<I::Lanes>,
+    /// r^8 in every lane.
+    step: Factor<I::Lanes>,
+    /// The powers of [`LANE_POWERS`].
+    lanes: Factor<I::Lanes>,
+    _isa: PhantomData<I>,
+}
+
+impl<I: Multiply52> Hash<I> for Wide<I> {
+    const STEP: usize = 8;
+    type End = [I::Lanes; 2];
+
+    #[inline(always)]
+    fn new(isa: I, key: Key) -> Self {
+        let single = Scalar::new(key);
+        let (_, [r0, r1]) = single.state();
+        let r = limbs_of_44([r0, r1, 0]);
+        let r = [isa.splat(r[0]), isa.splat(r[1]), isa.splat(r[2])];
+        // the exponents in the lanes, each step filling in what LANE_POWERS wants modulo 2, 4 and 8
+        let r2 = multiply(isa, r, &Factor::new(r));
+        let p2 = select::<_, 0b0011_0011>(r2, r); // 2 2 1 1 2 2 1 1
+        let p4 = multiply(isa, p2, &Factor::new(r2)); // 4 4 3 3 4 4 3 3
+        let r4 = spread(p4);
+        let p4 = select::<_, 0b0000_1111>(p4, p2); // 4 4 3 3 2 2 1 1
+        let p8 = multiply(isa, p4, &Factor::new(r4)); // 8 8 7 7 6 6 5 5
+        let lanes = select::<_, 0b0101_0101>(p8, p4);
+        Self {
+            single,
+            v: [isa.splat(0); 3],
+            step: Factor::new(spread(p8)),
+            lanes: Factor::new(lanes),
+            _isa: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn absorb(&mut self, source: Source<'_>) {
+        self.single.absorb(source);
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, isa: I, text: Source<'_>) -> usize {
+        let blocks = text.len().div_ceil(BLOCK) + 1;
+        let singly = blocks % Self::STEP * BLOCK;
+        self.single.absorb(text.range(0, singly));
+        let (h, _) = self.single.state();
+        let h = limbs_of_44(h);
+        self.v = [isa.first(h[0]), isa.first(h[1]), isa.first(h[2])];
+        singly
+    }
+
+    #[inline(always)]
+    fn step(&mut self, isa: I, blocks: Source<'_>) {
+        let sum = add(self.v, number(isa, isa.load(blocks)));
+        self.v = multiply(isa, sum, &self.step);
+    }
+
+    #[inline(always)]
+    fn end(isa: I, rest: Source<'_>, lengths: [u64; 2]) -> Self::End {
+        isa.load_end(rest, lengths)
+    }
+
+    #[inline(always)]
+    fn finish(mut self, isa: I, end: Self::End) -> [u8; 16] {
+        let sum = add(self.v, number(isa, end));
+        let [l0, l1, l2] = multiply(isa, sum, &self.lanes);
+        let (l0, l1, l2) = (l0.sum(), l1.sum(), l2.sum());
+        let l1 = l1 + (l0 >> 44);
+        let l2 = l2 + (l1 >> 44);
+        let over = l2 >> 42;
+        // eight lanes leave a few bits above 2^130
+        let low = u128::from(l0 & LOW_44) | u128::from(l1 & LOW_44) << 44;
+        let high = u128::from(l2 & LOW_42);
+        let (low, carry) = low.overflowing_add((high & ((1 << 40) - 1)) << 88);
+        debug_assert!(!carry);
+        let (low, carry) = low.overflowing_add(u128::from(over * 5));
+        let top = (high >> 40) as u64 + u64::from(carry);
+        self.single.resume([low as u64, (low >> 64) as u64, top]);
+        self.single.tag()
+    }
+}
+
+#[inline(always)]
+fn select<L: Lanes, const MASK: u8>(x: Number<L>, y: Number<L>) -> Number<L> {
+    [x[0].select::<MASK>(y[0]), x[1].select::<MASK>(y[1]), x[2].select::<MASK>(y[2])]
+}
+
+#[inline(always)]
+fn spread<L: Lanes>(x: Number<L>) -> Number<L> {
+    [x[0].spread(), x[1].spread(), x[2].spread()]
+}
