@@ -134,8 +134,7 @@ impl ChaCha20Poly1305 {
         aad: &[u8],
         in_out: &mut [u8],
     ) -> Result<Tag, Error> {
-        checked_len(in_out.len() as u64)?;
-        Ok(self.seal(nonce.into(), aad, Text::in_place(in_out)))
+        self.seal_words(nonce.into(), aad, in_out)
     }
 
     /// Encrypts the concatenation of `pieces` to `out`: ciphertext, then tag.
@@ -214,6 +213,18 @@ impl ChaCha20Poly1305 {
         }
         *tag = self.seal(nonce, aad, Text::gather(chunks, start, end, last, text)).0;
         Ok(())
+    }
+
+    /// As [`Self::seal_in_place`].
+    #[inline]
+    pub(crate) fn seal_words(
+        &self,
+        nonce: Nonce,
+        aad: &[u8],
+        in_out: &mut [u8],
+    ) -> Result<Tag, Error> {
+        checked_len(in_out.len() as u64)?;
+        Ok(self.seal(nonce, aad, Text::in_place(in_out)))
     }
 
     /// As [`Self::open_in_place`].
