@@ -137,7 +137,8 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
 }
 
 /// Backends, best first, and the flags of `/proc/cpuinfo` that each needs.
-const NEEDS: &[(&str, &str)] = &[("portable", "")];
+const NEEDS: &[(&str, &str)] =
+    &[("avx512", "avx512f avx512bw avx512vl avx512ifma bmi2"), ("portable", "")];
 
 /// Key, nonce, AAD, plaintext, ciphertext, tag.
 type AeadVector =

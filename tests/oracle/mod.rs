@@ -9,6 +9,8 @@ use std::vec::Vec;
 
 use num_bigint::BigUint;
 
+pub(crate) mod adversarial;
+
 /// `AEAD_CHACHA20_POLY1305` (section 2.8): ciphertext and tag.
 pub(crate) fn seal(
     key: &[u8; 32],
@@ -46,8 +48,7 @@ pub(crate) fn one_time_key(key: &[u8; 32], nonce: &[u8; 12]) -> [u8; 32] {
 
 /// Section 2.5.
 pub(crate) fn poly1305(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
-    let (r, s) = key.split_at(16);
-    tag_of(&accumulate(&clamp(r), message), s)
+    tag_of(&accumulate(&BigUint::from(r(key)), message), &key[16..])
 }
 
 /// The accumulator after all blocks of `message`, reduced modulo 2^130 - 5.
@@ -67,9 +68,9 @@ pub(crate) fn block_number(block: &[u8]) -> BigUint {
     BigUint::from_bytes_le(block) + (BigUint::from(1u8) << (8 * block.len()))
 }
 
-/// `r` with the bits cleared that section 2.5 clears.
-pub(crate) fn clamp(r: &[u8]) -> BigUint {
-    BigUint::from_bytes_le(r) & BigUint::from(0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff_u128)
+/// `r` of a one-time key, with the bits cleared that section 2.5 clears.
+pub(crate) fn r(key: &[u8; 32]) -> u128 {
+    u128::from_le_bytes(*key.first_chunk().unwrap()) & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff
 }
 
 /// 2^130 - 5.
