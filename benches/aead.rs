@@ -35,7 +35,7 @@ struct Options {
     #[arg(long, conflicts_with = "size")]
     sweep: Option<Sweep>,
     /// Rounds, each with one sample of about 30 us of every implementation.
-    #[arg(long, default_value_t = 301)]
+    #[arg(long, default_value = "301", value_parser = rounds)]
     rounds: usize,
     /// Fewer rounds: under two minutes in all.
     #[arg(long)]
@@ -93,6 +93,10 @@ impl FromStr for Sweep {
         let (first, last, step) = parse().ok_or("not of the form 512..4096/64")?;
         Ok(Self { first, last, step })
     }
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "not a positive number".into())
 }
 
 const SIZES: [usize; 25] = [
@@ -163,7 +167,7 @@ fn measure(op: Op, len: usize, options: &Options) -> Contest {
         entries.add_peers(options.backend.iter().any(|b| b.to_string() == "portable"));
     }
     let mut list = entries.list;
-    Contest::run(options.rounds, &mut slots, &mut list)
+    Contest::run(0..options.rounds, &mut slots, &mut list)
 }
 
 /// The competitors of one contest, each checked on the contest's messages when it joins.
@@ -174,21 +178,12 @@ struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    fn add<P: Peer>(&mut self, name: &str, mut peer: P) {
-        self.slots.check(name, &mut peer);
-        let calls = self.slots.calls;
-        let run: Box<dyn FnMut(&mut Slots) -> f64> = match self.op {
-            Op::Open => Box::new(move |slots| {
-                sample(slots, calls, Slots::refresh, |slots| slots.open(&mut peer))
-            }),
-            Op::New => Box::new(move |slots| {
-                sample(slots, calls, |_| (), |slots| slots.seal_with_new_key(&mut peer))
-            }),
-            Op::Seal | Op::Gather => {
-                Box::new(move |slots| sample(slots, calls, |_| (), |slots| slots.seal(&mut peer)))
-            }
-        };
-        self.list.push(Entry { name: name.into(), run });
+    fn add<P: Peer>(&mut self, name: &str, peer: P) {
+        self.list.push(match self.op {
+            Op::Open => self.slots.open_entry(name, peer),
+            Op::New => self.slots.new_entry(name, peer),
+            Op::Seal | Op::Gather => self.slots.seal_entry(name, peer),
+        });
     }
 
     fn add_gather(&mut self, backend: Backend) {

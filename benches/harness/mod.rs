@@ -40,11 +40,15 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Runs `rounds` rounds of all `entries` on `arena`.
-    pub(crate) fn run<A>(rounds: usize, arena: &mut A, entries: &mut [Entry<A>]) -> Self {
-        let mut times = vec![Vec::with_capacity(rounds); entries.len()];
+    /// Runs all `entries` on `arena` once per number that `rounds` gives, at least one.
+    pub(crate) fn run<A>(
+        rounds: impl Iterator<Item = usize>,
+        arena: &mut A,
+        entries: &mut [Entry<A>],
+    ) -> Self {
+        let mut times = vec![Vec::new(); entries.len()];
         let mut ghz = f64::NAN;
-        for round in 0..rounds {
+        for round in rounds {
             ghz = ghz.max(clock_ghz());
             for i in 0..entries.len() {
                 let i = (i + round) % entries.len();

@@ -3,6 +3,7 @@
 use core::hint::black_box;
 
 use super::{Nonce, Peer};
+use crate::harness::{Entry, sample};
 
 /// A TLS 1.3 record's additional data is this long.
 pub(crate) const AAD: [u8; 5] = [23, 3, 3, 0, 0];
@@ -13,7 +14,7 @@ pub(crate) const KEY: [u8; 32] = [0x42; 32];
 /// An open destroys its input, so each batch opens messages that were copied in before it,
 /// untimed; a seal runs on the same buffers, so that the two compare.
 pub(crate) struct Slots {
-    pub(crate) len: usize,
+    len: usize,
     pub(crate) calls: usize,
     stride: usize,
     start: usize,
@@ -46,33 +47,64 @@ impl Slots {
         Self { len, calls, stride, start, text, source, source_start, sealed, tags }
     }
 
+    /// `peer` sealing in place, once it has passed [`Self::check`].
+    pub(crate) fn seal_entry<P: Peer>(&mut self, name: &str, mut peer: P) -> Entry<Self> {
+        self.check(name, &mut peer);
+        let run = move |slots: &mut Self| {
+            sample(
+                slots,
+                slots.calls,
+                |_| (),
+                |slots| {
+                    slots.each(|nonce, text, _| black_box(peer.seal(nonce, &AAD, text)));
+                },
+            )
+        };
+        Entry { name: name.into(), run: Box::new(run) }
+    }
+
+    /// `peer` opening in place, once it has passed [`Self::check`].
+    pub(crate) fn open_entry<P: Peer>(&mut self, name: &str, mut peer: P) -> Entry<Self> {
+        self.check(name, &mut peer);
+        let run = move |slots: &mut Self| {
+            sample(slots, slots.calls, Self::refresh, |slots| {
+                slots.each(|nonce, text, tag| assert!(peer.open(nonce, &AAD, text, tag)));
+            })
+        };
+        Entry { name: name.into(), run: Box::new(run) }
+    }
+
+    /// `peer` setting up a key and sealing once with it.
+    pub(crate) fn new_entry<P: Peer>(&mut self, name: &str, mut peer: P) -> Entry<Self> {
+        self.check(name, &mut peer);
+        let run = move |slots: &mut Self| {
+            sample(
+                slots,
+                slots.calls,
+                |_| (),
+                |slots| {
+                    slots.each(|nonce, text, _| {
+                        peer.rekey(black_box(&KEY));
+                        black_box(peer.seal(nonce, &AAD, text))
+                    });
+                },
+            )
+        };
+        Entry { name: name.into(), run: Box::new(run) }
+    }
+
     /// Puts the sealed messages back.
-    pub(crate) fn refresh(&mut self) {
+    fn refresh(&mut self) {
         self.text[self.start..self.start + self.sealed.len()].copy_from_slice(&self.sealed);
     }
 
-    pub(crate) fn seal<P: Peer>(&mut self, peer: &mut P) {
-        let mut nonces = Nonces::default();
-        for slot in self.text[self.start..].chunks_exact_mut(self.stride).take(self.calls) {
-            black_box(peer.seal(nonces.next(), &AAD, &mut slot[..self.len]));
-        }
-    }
-
-    pub(crate) fn seal_with_new_key<P: Peer>(&mut self, peer: &mut P) {
-        let mut nonces = Nonces::default();
-        for slot in self.text[self.start..].chunks_exact_mut(self.stride).take(self.calls) {
-            peer.rekey(black_box(&KEY));
-            black_box(peer.seal(nonces.next(), &AAD, &mut slot[..self.len]));
-        }
-    }
-
-    /// Opens what [`Self::refresh`] has put back.
-    pub(crate) fn open<P: Peer>(&mut self, peer: &mut P) {
+    /// Calls `f` with nonce, in-place buffer and tag of every message.
+    #[inline]
+    fn each<T>(&mut self, mut f: impl FnMut(&Nonce, &mut [u8], &[u8; 16]) -> T) {
         let mut nonces = Nonces::default();
         let slots = self.text[self.start..].chunks_exact_mut(self.stride);
         for (slot, tag) in slots.zip(&self.tags) {
-            let ok = peer.open(nonces.next(), &AAD, &mut slot[..self.len], tag);
-            assert!(ok, "sealed and opened with the same nonce");
+            f(nonces.next(), &mut slot[..self.len], tag);
         }
     }
 
@@ -88,7 +120,7 @@ impl Slots {
     }
 
     /// Panics unless `peer` seals and opens these messages as the peer that made them did.
-    pub(crate) fn check<P: Peer>(&mut self, name: &str, peer: &mut P) {
+    fn check<P: Peer>(&mut self, name: &str, peer: &mut P) {
         self.gather(|nonce, source, out| {
             let (text, out_tag) = out.split_at_mut(source.len());
             text.copy_from_slice(source);
