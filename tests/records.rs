@@ -70,12 +70,14 @@ fn seal(encrypter: &mut dyn MessageEncrypter, seq: u64, payload: OutboundChunks<
     record.payload.as_ref().to_vec()
 }
 
+type Opened = (ContentType, ProtocolVersion, Vec<u8>);
+
 /// What a decrypter makes of a record, and what it leaves in the buffer.
 fn open(
     decrypter: &mut dyn MessageDecrypter,
     seq: u64,
     (typ, version, payload): (ContentType, ProtocolVersion, &[u8]),
-) -> (Result<(ContentType, ProtocolVersion, Vec<u8>), Error>, Vec<u8>) {
+) -> (Result<Opened, Error>, Vec<u8>) {
     let mut buffer = payload.to_vec();
     let result = decrypter
         .decrypt(InboundOpaqueMessage::new(typ, version, &mut buffer), seq)
