@@ -5,10 +5,10 @@
 
 mod support;
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use core::net::{Ipv4Addr, SocketAddr};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, OnceLock};
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig};
@@ -375,7 +375,7 @@ impl Relay {
         far.connect(server).await.unwrap();
         let addr = near.local_addr().unwrap();
         let faults = Arc::new(Faults::default());
-        let client = Arc::new(std::sync::OnceLock::new());
+        let client = Arc::new(OnceLock::new());
         let to_server = {
             let (near, far, faults, client) =
                 (near.clone(), far.clone(), faults.clone(), client.clone());
