@@ -3,8 +3,9 @@
 
 mod support;
 
+use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::System;
 
 use rustls::crypto::cipher::{InboundOpaqueMessage, OutboundChunks, OutboundPlainMessage};
 use rustls::crypto::ring;
