@@ -80,12 +80,8 @@ async fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> Result<()> {
     let ours = cli.crypto.provider();
-    let data = match &cli.file {
-        Some(path) => tokio::fs::read(path).await?,
-        None => common::generated(cli.size),
-    };
     match &cli.command {
-        None => both(&cli, data.into()).await,
+        None => both(&cli).await,
         Some(Command::Serve { listen, ca_out }) => {
             let (identity, authority) = Identity::generate()?;
             let endpoint = bind(*listen, &identity, &ours)?;
@@ -102,14 +98,22 @@ async fn run(cli: Cli) -> Result<()> {
         }
         Some(Command::Get { server, root }) => {
             let roots = CertificateDer::pem_file_iter(root)?.flatten().collect();
-            let rate = exchange(*server, roots, &ours, data.into()).await?;
+            let rate = exchange(*server, roots, &ours, data(&cli)?).await?;
             println!("{SUITE:?}, backend {}, {rate:.0} MB/s each way", cli.crypto.backend);
             Ok(())
         }
     }
 }
 
-async fn both(cli: &Cli, data: Arc<[u8]>) -> Result<()> {
+fn data(cli: &Cli) -> Result<Arc<[u8]>> {
+    Ok(match &cli.file {
+        Some(path) => std::fs::read(path)?.into(),
+        None => common::generated(cli.size).into(),
+    })
+}
+
+async fn both(cli: &Cli) -> Result<()> {
+    let data = data(cli)?;
     let (identity, authority) = Identity::generate()?;
     let ours = (format!("ours, {}", cli.crypto.backend), cli.crypto.provider());
     let base = (cli.crypto.base.to_string(), cli.crypto.base.provider());
@@ -163,26 +167,27 @@ async fn exchange(
 }
 
 /// Sends one part on a stream of its own and gives what comes back on it. The first part forces a
-/// key update when half of it is sent.
+/// key update when half of it is back.
 async fn round_trip(
     connection: Connection,
     data: Arc<[u8]>,
     range: Range<usize>,
 ) -> Result<Vec<u8>> {
     let (mut send, mut receive) = connection.open_bi().await?;
-    let part = &data[range.clone()];
+    let mut echo = vec![0; range.len()];
+    let (first, second) = echo.split_at_mut(range.len() / 2);
     let sending = async {
-        let (first, second) = part.split_at(part.len() / 2);
-        send.write_all(first).await?;
+        send.write_all(&data[range.clone()]).await?;
+        Result::<_>::Ok(send.finish()?)
+    };
+    let receiving = async {
+        receive.read_exact(first).await?;
         if range.start == 0 {
             connection.force_key_update();
         }
-        send.write_all(second).await?;
-        send.finish()?;
-        Result::<()>::Ok(())
+        Ok(receive.read_exact(second).await?)
     };
-    let receiving = async { Ok(receive.read_to_end(part.len()).await?) };
-    let ((), echo) = tokio::try_join!(sending, receiving)?;
+    tokio::try_join!(sending, receiving)?;
     Ok(echo)
 }
 

@@ -10,9 +10,9 @@
 
 mod common;
 
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -241,7 +241,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(dir: &PathBuf, args: &[&str]) -> Self {
+    fn start(dir: &Path, args: &[&str]) -> Self {
         let root = root_of(dir);
         let fixed = [dir.to_str().unwrap(), "--listen", "127.0.0.1:0", "--ca-out", &root];
         Self::spawn("server", &[&fixed, args].concat())
@@ -274,7 +274,7 @@ impl Drop for Server {
 /// writes its certificate where `root_of` finds it.
 fn hostile_server(
     provider: CryptoProvider,
-    dir: &PathBuf,
+    dir: &Path,
     answer: &'static [u8],
     close_notify: bool,
 ) -> String {
@@ -358,7 +358,7 @@ fn directory(test: &str) -> PathBuf {
     dir
 }
 
-fn root_of(dir: &PathBuf) -> String {
+fn root_of(dir: &Path) -> String {
     dir.join("ca.pem").to_str().unwrap().to_owned()
 }
 

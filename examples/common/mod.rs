@@ -4,8 +4,7 @@
 #![allow(dead_code)] // every example compiles this file and uses its part of it
 
 use core::error::Error;
-use core::fmt;
-use std::fmt::Write as _;
+use core::fmt::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};

@@ -1,0 +1,65 @@
+"""The aioquic end of quic_aioquic: an echo client and an echo server, ChaCha20-Poly1305 only.
+
+quic_echo.py client PORT CA_FILE FILE    sends the file, wants it back, updates the keys half way
+quic_echo.py server CERT KEY             serves one connection, which has to update the keys
+
+Exits with 0 only if the suite was ChaCha20-Poly1305 and the key phase has changed.
+"""
+
+import asyncio
+import sys
+
+from aioquic.asyncio import connect, serve
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import ConnectionTerminated, StreamDataReceived
+from aioquic.tls import CipherSuite, Epoch
+
+SUITE = CipherSuite.CHACHA20_POLY1305_SHA256
+
+
+def check(quic):
+    """aioquic has no public view of the suite and the key phase."""
+    assert quic.tls.key_schedule.cipher_suite == SUITE, "another suite"
+    assert quic._cryptos[Epoch.ONE_RTT].key_phase == 1, "the keys were not updated"
+
+
+async def client(port, ca_file, path):
+    configuration = QuicConfiguration(alpn_protocols=["echo"], cipher_suites=[SUITE])
+    configuration.load_verify_locations(ca_file)
+    configuration.server_name = "localhost"
+    with open(path, "rb") as file:
+        data = file.read()
+    half = len(data) // 2
+    async with connect("127.0.0.1", int(port), configuration=configuration) as connection:
+        reader, writer = await connection.create_stream()
+        writer.write(data[:half])
+        assert await reader.readexactly(half) == data[:half], "the first half came back changed"
+        connection.request_key_update()
+        writer.write(data[half:])
+        writer.write_eof()
+        assert await reader.read() == data[half:], "the second half came back changed"
+        check(connection._quic)
+
+
+async def server(cert, key):
+    configuration = QuicConfiguration(
+        is_client=False, alpn_protocols=["echo"], cipher_suites=[SUITE]
+    )
+    configuration.load_cert_chain(cert, key)
+    ended = asyncio.get_running_loop().create_future()
+
+    class Echo(QuicConnectionProtocol):
+        def quic_event_received(self, event):
+            if isinstance(event, StreamDataReceived):
+                self._quic.send_stream_data(event.stream_id, event.data, event.end_stream)
+            elif isinstance(event, ConnectionTerminated):
+                ended.set_result(self._quic)
+
+    listener = await serve("127.0.0.1", 0, configuration=configuration, create_protocol=Echo)
+    port = listener._transport.get_extra_info("sockname")[1]
+    print(f"listening on 127.0.0.1:{port}", flush=True)
+    check(await ended)
+
+
+asyncio.run({"client": client, "server": server}[sys.argv[1]](*sys.argv[2:]))
