@@ -62,3 +62,8 @@ pub use backend::{Backend, BackendError};
 pub use provider::default_provider;
 #[cfg(feature = "rustls")]
 pub use provider::{chacha_first, over, over_with_backend, prefer_by_hardware, with_chacha20};
+
+/// The examples of the README are compiled and run.
+#[cfg(all(doctest, feature = "rustls"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
