@@ -7,6 +7,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use crate::Backend;
+pub(crate) use crate::chacha20::Nonce;
 use crate::chacha20::State;
 use crate::isa::text::Text;
 #[cfg(feature = "rustls")]
@@ -43,7 +44,9 @@ impl AsRef<[u8]> for Tag {
 }
 impl PartialEq for Tag {
     fn eq(&self, other: &Self) -> bool {
-        self.0.ct_eq(&other.0).into()
+        let difference = u128::from_le_bytes(self.0) ^ u128::from_le_bytes(other.0);
+        let folded = difference as u64 | (difference >> 64) as u64;
+        folded.ct_eq(&0).into()
     }
 }
 impl Eq for Tag {}
@@ -76,18 +79,6 @@ impl fmt::Display for Error {
 }
 
 impl core::error::Error for Error {}
-
-/// A nonce as the three little-endian words of the ChaCha20 state.
-#[derive(Clone, Copy)]
-pub(crate) struct Nonce(pub(crate) [u32; 3]);
-
-impl From<&[u8; NONCE_LEN]> for Nonce {
-    fn from(bytes: &[u8; NONCE_LEN]) -> Self {
-        let word =
-            |i: usize| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-        Self([word(0), word(4), word(8)])
-    }
-}
 
 /// A message in pieces: bytes `start..end` of the concatenated `chunks`, then `last`.
 #[derive(Clone, Copy)]
@@ -243,13 +234,13 @@ impl ChaCha20Poly1305 {
 
     #[inline]
     fn seal(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
-        let state = State { key: &self.key, nonce: nonce.0 };
+        let state = State { key: &self.key, nonce };
         Tag(self.backend.run(Message::<Seal>::new(state, aad, text)))
     }
 
     #[inline]
     fn open(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
-        let state = State { key: &self.key, nonce: nonce.0 };
+        let state = State { key: &self.key, nonce };
         Tag(self.backend.run(Message::<Open>::new(state, aad, text)))
     }
 }
@@ -306,9 +297,8 @@ impl HeaderKey {
 
     /// The first bytes of the ChaCha20 block whose counter and nonce are the sample.
     pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
-        let word =
-            |i: usize| u32::from_le_bytes([sample[i], sample[i + 1], sample[i + 2], sample[i + 3]]);
-        let state = State { key: &self.key.key, nonce: [word(4), word(8), word(12)] };
-        self.key.backend.run(Block { state, counter: word(0) })
+        let [a, b, c, d, nonce @ ..] = sample;
+        let state = State { key: &self.key.key, nonce: nonce.into() };
+        self.key.backend.run(Block { state, counter: u32::from_le_bytes([*a, *b, *c, *d]) })
     }
 }

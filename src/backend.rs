@@ -3,10 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::isa::Features;
 #[cfg(target_arch = "x86_64")]
 use crate::isa::avx512::Avx512;
 use crate::isa::portable::Portable;
-use crate::isa::{Features, Isa, Kernel};
+use crate::kernel::Operation;
 
 /// The instruction set that runs a key's ChaCha20 and Poly1305.
 ///
@@ -48,13 +49,13 @@ impl Backend {
         .map(Self)
     }
 
-    /// Runs `kernel` on this backend.
+    /// Runs `operation` on this backend.
     #[inline(always)]
-    pub(crate) fn run<T, K: Anywhere<T>>(self, kernel: K) -> T {
+    pub(crate) fn run<O: Operation>(self, operation: O) -> O::Output {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Arm::Avx512(isa) => isa.enter(kernel),
-            Arm::Portable(isa) => isa.enter(kernel),
+            Arm::Avx512(isa) => operation.on(isa),
+            Arm::Portable(isa) => operation.on(isa),
         }
     }
 
@@ -66,21 +67,6 @@ impl Backend {
         }
     }
 }
-
-/// A kernel for every instruction set of the target.
-#[cfg(target_arch = "x86_64")]
-pub(crate) trait Anywhere<T>:
-    Kernel<Avx512, Output = T> + Kernel<Portable, Output = T>
-{
-}
-#[cfg(target_arch = "x86_64")]
-impl<T, K: Kernel<Avx512, Output = T> + Kernel<Portable, Output = T>> Anywhere<T> for K {}
-
-/// A kernel for every instruction set of the target.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) trait Anywhere<T>: Kernel<Portable, Output = T> {}
-#[cfg(not(target_arch = "x86_64"))]
-impl<T, K: Kernel<Portable, Output = T>> Anywhere<T> for K {}
 
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,32 @@ const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]
 #[derive(Clone, Copy)]
 pub(crate) struct State<'a> {
     pub(crate) key: &'a [u32; 8],
-    pub(crate) nonce: [u32; 3],
+    pub(crate) nonce: Nonce,
+}
+
+/// A nonce, little-endian, in two registers.
+///
+/// In TLS and QUIC the sequence number enters `rest` alone. Who has just written a nonce to memory
+/// wrote it in these widths, most likely; read as one vector it would not be there yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Nonce {
+    pub(crate) first: u32,
+    pub(crate) rest: u64,
+}
+
+impl Nonce {
+    #[inline(always)]
+    fn words(self) -> [u32; 3] {
+        [self.first, self.rest as u32, (self.rest >> 32) as u32]
+    }
+}
+
+impl From<&[u8; 12]> for Nonce {
+    #[inline(always)]
+    fn from(bytes: &[u8; 12]) -> Self {
+        let [a, b, c, d, rest @ ..] = *bytes;
+        Self { first: u32::from_le_bytes([a, b, c, d]), rest: u64::from_le_bytes(rest) }
+    }
 }
 
 /// Work that a batch of rounds hides: the rounds wait for one another, it runs in the gaps.
@@ -31,104 +56,183 @@ impl Stitch for Alone {
     fn step(&mut self) {}
 }
 
-/// Blocks that the widest batch makes.
-pub(crate) const fn widest<I: Isa>() -> usize {
+/// Blocks of keystream in a tile: one for each lane.
+pub(crate) const fn tile_blocks<I: Isa>() -> usize {
     I::Word::LANES
 }
 
-/// Blocks that the widest batch of rows makes.
-pub(crate) const fn widest_rows<I: Isa>() -> usize {
-    ROW_SETS * (I::Word::LANES / 4)
+/// Blocks in a set of rows: one for each group of four lanes.
+pub(crate) const fn row_blocks<I: Isa>() -> usize {
+    I::Word::LANES / 4
 }
 
-/// Writes at least `blocks` blocks of keystream, from block `counter` on, to the start of `stream`.
+/// Blocks that [`few`] can make.
+pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
+    I::ROW_SETS * row_blocks::<I>()
+}
+
+/// What is best for an instruction set.
+pub(crate) trait ChaCha20: Isa {
+    /// The most sets of rows that are better than a tile; at least two, at most three.
+    const ROW_SETS: usize;
+
+    /// Whether the first tile has registers to run its first rounds beside the rows of the key block.
+    const HEAD_START: bool;
+}
+
+/// Writes at least `blocks` blocks of keystream, at most `SETS * row_blocks`, to the start of `stream`.
 ///
-/// `blocks` is at most [`widest`].
+/// Returns the first two rows of the first block.
 #[inline(always)]
-pub(crate) fn batch<I: Isa>(
+pub(crate) fn few<I: ChaCha20, const SETS: usize>(
     isa: I,
     state: State<'_>,
     counter: u32,
     blocks: usize,
     stream: &mut Stream<'_>,
     stitch: &mut impl Stitch,
-) {
-    if blocks <= widest_rows::<I>() {
-        row_batch(isa, state, counter, blocks, stream, stitch);
+) -> [[u64; 2]; 2] {
+    if SETS == 1 || blocks <= row_blocks::<I>() {
+        Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch)
+    } else if SETS == 2 || blocks <= 2 * row_blocks::<I>() {
+        Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch)
     } else {
-        let words = columns(isa, state, counter, stitch);
+        Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch)
+    }
+}
+
+/// The tiles of one message.
+pub(crate) struct Tiles {
+    start: [u32; 16],
+    /// The state after the part of the first round that does not see the counter: columns 1 to 3.
+    begun: [u32; 16],
+}
+
+impl Tiles {
+    #[inline(always)]
+    pub(crate) fn new(state: State<'_>) -> Self {
+        let [c0, c1, c2, c3] = CONSTANTS;
+        let [k0, k1, k2, k3, k4, k5, k6, k7] = *state.key;
+        let [n0, n1, n2] = state.nonce.words();
+        let start = [c0, c1, c2, c3, k0, k1, k2, k3, k4, k5, k6, k7, 0, n0, n1, n2];
+        let mut begun = start;
+        for i in 1..4 {
+            let column = [start[i], start[4 + i], start[8 + i], start[12 + i]];
+            let [a, b, c, d] = scalar_quarter_round(column);
+            begun[i] = a;
+            begun[4 + i] = b;
+            begun[8 + i] = c;
+            begun[12 + i] = d;
+        }
+        Self { start, begun }
+    }
+
+    /// Begins the tile whose first block is `counter`.
+    #[inline(always)]
+    pub(crate) fn begin<I: Isa>(&self, isa: I, counter: u32) -> Tile<'_, I> {
+        let mut v = [isa.splat(0); 16];
+        for i in 0..16 {
+            v[i] = isa.splat(self.begun[i]);
+        }
+        let counters = isa.splat(counter).add(isa.lane_numbers());
+        v[12] = counters;
+        quarter_round(&mut v, 0, 4, 8, 12);
+        diagonal_round(&mut v);
+        Tile { isa, start: &self.start, counters, v }
+    }
+}
+
+/// As many blocks as a vector has lanes: a vector holds one word of the state, a lane one block.
+pub(crate) struct Tile<'a, I: Isa> {
+    isa: I,
+    start: &'a [u32; 16],
+    counters: I::Word,
+    v: [I::Word; 16],
+}
+
+impl<I: Isa> Tile<'_, I> {
+    /// One double round; there are nine after [`Tiles::begin`].
+    #[inline(always)]
+    fn double_round(&mut self) {
+        column_round(&mut self.v);
+        diagonal_round(&mut self.v);
+    }
+
+    /// The double rounds after the first `done`.
+    #[inline(always)]
+    pub(crate) fn rounds(&mut self, done: usize, stitch: &mut impl Stitch) {
+        stitch.step();
+        for _ in done..10 {
+            self.double_round();
+            stitch.step();
+        }
+    }
+
+    #[inline(always)]
+    fn keystream(self) -> [I::Word; 16] {
+        let mut v = self.v;
+        for i in 0..12 {
+            v[i] = v[i].add(self.isa.splat(self.start[i]));
+        }
+        v[12] = v[12].add(self.counters);
+        for i in 13..16 {
+            v[i] = v[i].add(self.isa.splat(self.start[i]));
+        }
+        I::Word::transpose(v)
+    }
+
+    /// XORs the keystream into `window`, which is as long.
+    #[inline(always)]
+    pub(crate) fn xor(self, window: &Window<'_>) {
+        let words = self.keystream();
+        for i in 0..16 {
+            words[i].xor_into(window, i * I::Word::BYTES);
+        }
+    }
+
+    /// Writes the keystream to the start of `stream`.
+    #[inline(always)]
+    pub(crate) fn keep(self, stream: &mut Stream<'_>) {
+        let words = self.keystream();
         for i in 0..16 {
             words[i].keep(stream, i * I::Word::BYTES);
         }
     }
 }
 
-/// As [`batch`], for at most [`widest_rows`] blocks.
+/// The rows of the first blocks, and beside them the first double rounds of the first tile.
+///
+/// The rows wait for themselves most of the time; as many rounds of the tile as fit into that time
+/// cost nothing, and the one-time key comes out while the tile has yet some rounds to go, in which
+/// to work on what depends on the key. Returns the first two rows of the first block, and the number
+/// of double rounds that the tile has done.
 #[inline(always)]
-pub(crate) fn row_batch<I: Isa>(
+pub(crate) fn head<I: ChaCha20>(
     isa: I,
     state: State<'_>,
-    counter: u32,
-    blocks: usize,
+    tile: &mut Tile<'_, I>,
     stream: &mut Stream<'_>,
-    stitch: &mut impl Stitch,
-) {
-    if blocks <= I::Word::LANES / 4 {
-        rows::<I, 1>(isa, state, counter, stream, stitch);
-    } else {
-        rows::<I, ROW_SETS>(isa, state, counter, stream, stitch);
+) -> ([[u64; 2]; 2], usize) {
+    let mut rows = Rows::<I, 1>::new(isa, state, 0);
+    if !I::HEAD_START {
+        return (rows.finish(stream, &mut Alone), 1);
     }
+    for _ in 0..5 {
+        rows.double_round();
+        rows.double_round();
+        tile.double_round();
+    }
+    (rows.keep(stream), 6)
 }
 
-/// XORs [`widest`] blocks of keystream, from block `counter` on, into `window`, which is as long.
+/// (Written out line by line: a loop over a table of indices would spill.)
 #[inline(always)]
-pub(crate) fn tile<I: Isa>(
-    isa: I,
-    state: State<'_>,
-    counter: u32,
-    window: &Window<'_>,
-    stitch: &mut impl Stitch,
-) {
-    let words = columns(isa, state, counter, stitch);
-    for i in 0..16 {
-        words[i].xor_into(window, i * I::Word::BYTES);
-    }
-}
-
-/// One block in each lane: a vector holds one word of the state, and its lanes are the blocks.
-#[inline(always)]
-fn columns<I: Isa>(
-    isa: I,
-    state: State<'_>,
-    counter: u32,
-    stitch: &mut impl Stitch,
-) -> [I::Word; 16] {
-    let [c0, c1, c2, c3] = CONSTANTS;
-    let [k0, k1, k2, k3, k4, k5, k6, k7] = *state.key;
-    let [n0, n1, n2] = state.nonce;
-    let words = [c0, c1, c2, c3, k0, k1, k2, k3, k4, k5, k6, k7, counter, n0, n1, n2];
-    let mut start = [isa.splat(0); 16];
-    for i in 0..16 {
-        start[i] = isa.splat(words[i]);
-    }
-    start[12] = start[12].add(isa.lane_numbers());
-
-    let mut v = start;
-    for _ in 0..9 {
-        double_round(&mut v);
-        stitch.step();
-    }
-    double_round(&mut v);
-    for i in 0..16 {
-        v[i] = v[i].add(start[i]);
-    }
-    I::Word::transpose(v)
-}
-
-/// Column round, then diagonal round. (Written out: a loop over a table of indices would spill.)
-#[inline(always)]
-fn double_round<W: Word>(v: &mut [W; 16]) {
+fn column_round<W: Word>(v: &mut [W; 16]) {
     quarter_rounds(v, [0, 4, 8, 12], [1, 5, 9, 13], [2, 6, 10, 14], [3, 7, 11, 15]);
+}
+
+#[inline(always)]
+fn diagonal_round<W: Word>(v: &mut [W; 16]) {
     quarter_rounds(v, [0, 5, 10, 15], [1, 6, 11, 12], [2, 7, 8, 13], [3, 4, 9, 14]);
 }
 
@@ -159,77 +263,114 @@ fn quarter_rounds<W: Word>(
     line!(2, 3, 1, 7);
 }
 
-/// Sets of rows in the wider batch of rows.
-const ROW_SETS: usize = 2;
+/// The quarter round of section 2.1.
+#[inline(always)]
+fn quarter_round<W: Word>(v: &mut [W; 16], a: usize, b: usize, c: usize, d: usize) {
+    v[a] = v[a].add(v[b]);
+    v[d] = v[d].xor(v[a]).rotate_left::<16>();
+    v[c] = v[c].add(v[d]);
+    v[b] = v[b].xor(v[c]).rotate_left::<12>();
+    v[a] = v[a].add(v[b]);
+    v[d] = v[d].xor(v[a]).rotate_left::<8>();
+    v[c] = v[c].add(v[d]);
+    v[b] = v[b].xor(v[c]).rotate_left::<7>();
+}
+
+#[inline(always)]
+fn scalar_quarter_round([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] {
+    a = a.wrapping_add(b);
+    d = (d ^ a).rotate_left(16);
+    c = c.wrapping_add(d);
+    b = (b ^ c).rotate_left(12);
+    a = a.wrapping_add(b);
+    d = (d ^ a).rotate_left(8);
+    c = c.wrapping_add(d);
+    b = (b ^ c).rotate_left(7);
+    [a, b, c, d]
+}
 
 /// One row of the state in each group of four lanes: few blocks, but soon.
 ///
-/// A set of four vectors holds `LANES / 4` blocks; all four columns are worked on at once, and the
+/// A set of four vectors holds [`row_blocks`] blocks; all four columns are worked on at once, and the
 /// rows are turned against one another to make the diagonals columns.
-#[inline(always)]
-fn rows<I: Isa, const SETS: usize>(
-    isa: I,
-    state: State<'_>,
-    counter: u32,
-    stream: &mut Stream<'_>,
-    stitch: &mut impl Stitch,
-) {
-    let blocks = I::Word::LANES / 4;
-    let [k0, k1, k2, k3, k4, k5, k6, k7] = *state.key;
-    let [n0, n1, n2] = state.nonce;
-    let a = isa.splat_row(CONSTANTS);
-    let b = isa.splat_row([k0, k1, k2, k3]);
-    let c = isa.splat_row([k4, k5, k6, k7]);
-    let d = isa.splat_row([counter, n0, n1, n2]).add(isa.row_numbers());
-
-    let mut start = [[a, b, c, d]; SETS];
-    for i in 1..SETS {
-        start[i][3] = start[i - 1][3].add(isa.splat_row([blocks as u32, 0, 0, 0]));
-    }
-    let mut v = start;
-    for _ in 0..9 {
-        double_row_round(&mut v);
-        stitch.step();
-    }
-    double_row_round(&mut v);
-    for i in 0..SETS {
-        for j in 0..4 {
-            v[i][j] = v[i][j].add(start[i][j]);
-        }
-        let out = I::Word::unzip(v[i]);
-        for j in 0..4 {
-            out[j].keep(stream, i * blocks * BLOCK + j * I::Word::BYTES);
-        }
-    }
+struct Rows<I: Isa, const SETS: usize> {
+    start: [[I::Word; 4]; SETS],
+    v: [[I::Word; 4]; SETS],
 }
 
-/// Row `b` is ready last and needed first, so it stays and the other three are turned against it.
-#[inline(always)]
-fn double_row_round<W: Word, const SETS: usize>(v: &mut [[W; 4]; SETS]) {
-    row_round(v);
-    for i in 0..SETS {
-        let [a, b, c, d] = v[i];
-        v[i] = [a.turn::<3>(), b, c.turn::<1>(), d.turn::<2>()];
+impl<I: Isa, const SETS: usize> Rows<I, SETS> {
+    #[inline(always)]
+    fn new(isa: I, state: State<'_>, counter: u32) -> Self {
+        let [k0, k1, k2, k3, k4, k5, k6, k7] = *state.key;
+        let [n0, n1, n2] = state.nonce.words();
+        let a = isa.splat_row(CONSTANTS);
+        let b = isa.splat_row([k0, k1, k2, k3]);
+        let c = isa.splat_row([k4, k5, k6, k7]);
+        let d = isa.splat_row([counter, n0, n1, n2]).add(isa.row_numbers());
+        let mut start = [[a, b, c, d]; SETS];
+        for i in 1..SETS {
+            start[i][3] = start[i - 1][3].add(isa.splat_row([row_blocks::<I>() as u32, 0, 0, 0]));
+        }
+        Self { start, v: start }
     }
-    row_round(v);
-    for i in 0..SETS {
-        let [a, b, c, d] = v[i];
-        v[i] = [a.turn::<1>(), b, c.turn::<3>(), d.turn::<2>()];
-    }
-}
 
-#[inline(always)]
-fn row_round<W: Word, const SETS: usize>(v: &mut [[W; 4]; SETS]) {
-    macro_rules! line {
-        ($a:literal, $b:literal, $d:literal, $n:literal) => {
-            for i in 0..SETS {
-                v[i][$a] = v[i][$a].add(v[i][$b]);
-                v[i][$d] = v[i][$d].xor(v[i][$a]).rotate_left::<$n>();
+    /// All rounds, then [`Self::keep`].
+    #[inline(always)]
+    fn finish(mut self, stream: &mut Stream<'_>, stitch: &mut impl Stitch) -> [[u64; 2]; 2] {
+        for _ in 0..10 {
+            self.double_round();
+            stitch.step();
+        }
+        self.keep(stream)
+    }
+
+    /// Row `b` is ready last and needed first, so it stays and the other three are turned against it.
+    #[inline(always)]
+    fn double_round(&mut self) {
+        self.round();
+        for i in 0..SETS {
+            let [a, b, c, d] = self.v[i];
+            self.v[i] = [a.turn::<3>(), b, c.turn::<1>(), d.turn::<2>()];
+        }
+        self.round();
+        for i in 0..SETS {
+            let [a, b, c, d] = self.v[i];
+            self.v[i] = [a.turn::<1>(), b, c.turn::<3>(), d.turn::<2>()];
+        }
+    }
+
+    #[inline(always)]
+    fn round(&mut self) {
+        macro_rules! line {
+            ($a:literal, $b:literal, $d:literal, $n:literal) => {
+                for i in 0..SETS {
+                    let v = &mut self.v[i];
+                    v[$a] = v[$a].add(v[$b]);
+                    v[$d] = v[$d].xor(v[$a]).rotate_left::<$n>();
+                }
+            };
+        }
+        line!(0, 1, 3, 16);
+        line!(2, 3, 1, 12);
+        line!(0, 1, 3, 8);
+        line!(2, 3, 1, 7);
+    }
+
+    /// Writes the keystream to the start of `stream`, and tells the first two rows of the first block.
+    #[inline(always)]
+    fn keep(mut self, stream: &mut Stream<'_>) -> [[u64; 2]; 2] {
+        for i in 0..SETS {
+            for j in 0..4 {
+                self.v[i][j] = self.v[i][j].add(self.start[i][j]);
             }
-        };
+        }
+        let first_rows = [self.v[0][0].first_row(), self.v[0][1].first_row()];
+        for i in 0..SETS {
+            let blocks = I::Word::unzip(self.v[i]);
+            for j in 0..4 {
+                blocks[j].keep(stream, (4 * i + j) * I::Word::BYTES);
+            }
+        }
+        first_rows
     }
-    line!(0, 1, 3, 16);
-    line!(2, 3, 1, 12);
-    line!(0, 1, 3, 8);
-    line!(2, 3, 1, 7);
 }

@@ -21,7 +21,7 @@ pub(crate) mod text;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;
 
-use self::text::{Stream, Window};
+use self::text::{Stream, Text, Window};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(crate) use self::x86::Features;
 
@@ -65,8 +65,20 @@ pub(crate) trait Isa: Copy {
     /// The number of its group of four in the first lane of every group, zero in the others.
     fn row_numbers(self) -> Self::Word;
 
-    /// XORs `stream`, from byte `at` on, into the whole of `window`.
-    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>);
+    /// XORs the keystream from byte `at` of `stream` into the next bytes of `text`, at most `max`.
+    ///
+    /// With `KEEP` the result also takes the place of the keystream, filled up with zeros to a multiple
+    /// of sixteen bytes.
+    fn xor<const KEEP: bool>(
+        self,
+        stream: &mut Stream<'_>,
+        at: usize,
+        text: &mut Text<'_>,
+        max: usize,
+    );
+
+    /// Zeroes what has been written to `stream`.
+    fn wipe(self, stream: &mut Stream<'_>);
 }
 
 /// A vector of 32-bit words.
@@ -91,6 +103,9 @@ pub(crate) trait Word: Copy {
     /// Writes the vector to byte `at` of `stream`.
     fn keep(self, stream: &mut Stream<'_>, at: usize);
 
-    /// XORs the vector into the bytes of `window` from `at` on.
-    fn xor_into(self, window: &Window<'_>, at: usize);
+    /// The first four lanes.
+    fn first_row(self) -> [u64; 2];
+
+    /// XORs the vector into the bytes of `window` from `at` on, and tells what was written.
+    fn xor_into(self, window: &Window<'_>, at: usize) -> Self;
 }

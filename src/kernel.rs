@@ -16,11 +16,18 @@
 
 use core::marker::PhantomData;
 
-use crate::chacha20::{self, Alone, State, Stitch};
+use crate::chacha20::{self, Alone, ChaCha20, State, Stitch, Tile, Tiles};
 use crate::isa::text::{Room, Source, Stream, Text};
 use crate::isa::{Isa, Kernel};
 use crate::poly1305::scalar::Scalar;
 use crate::poly1305::{self, Hash, Poly1305};
+
+/// What can be done on any instruction set.
+pub(crate) trait Operation {
+    type Output;
+
+    fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> Self::Output;
+}
 
 /// Which way a message goes: a type, so that each way is compiled by itself.
 pub(crate) trait Direction {
@@ -47,17 +54,51 @@ pub(crate) struct Message<'a, D> {
     direction: PhantomData<D>,
 }
 
-impl<I: Poly1305, D: Direction> Kernel<I> for Message<'_, D> {
+impl<D: Direction> Operation for Message<'_, D> {
+    type Output = [u8; 16];
+
+    /// Each length class is a function of its own, with no more stack than it needs.
+    #[inline(always)]
+    fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> [u8; 16] {
+        let blocks = 1 + self.text.len().div_ceil(chacha20::BLOCK);
+        if self.text.len() <= I::SINGLY {
+            isa.enter(Single(self))
+        } else if blocks <= chacha20::few_blocks::<I>() {
+            isa.enter(Short(self))
+        } else {
+            isa.enter(Long(self))
+        }
+    }
+}
+
+struct Single<'a, D>(Message<'a, D>);
+struct Short<'a, D>(Message<'a, D>);
+struct Long<'a, D>(Message<'a, D>);
+
+impl<I: ChaCha20, D: Direction> Kernel<I> for Single<'_, D> {
     type Output = [u8; 16];
 
     #[inline(always)]
     fn run(self, isa: I) -> [u8; 16] {
-        let blocks = 1 + self.text.len().div_ceil(chacha20::BLOCK);
-        if blocks <= chacha20::widest_rows::<I>() {
-            self.short(isa, blocks)
-        } else {
-            self.long(isa)
-        }
+        self.0.single(isa)
+    }
+}
+
+impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Short<'_, D> {
+    type Output = [u8; 16];
+
+    #[inline(always)]
+    fn run(self, isa: I) -> [u8; 16] {
+        self.0.short(isa)
+    }
+}
+
+impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Long<'_, D> {
+    type Output = [u8; 16];
+
+    #[inline(always)]
+    fn run(self, isa: I) -> [u8; 16] {
+        self.0.long(isa)
     }
 }
 
@@ -67,77 +108,132 @@ impl<'a, D: Direction> Message<'a, D> {
         Self { state, aad, text, direction: PhantomData }
     }
 
+    /// One batch of rows; all blocks hashed singly.
     #[inline(always)]
-    fn short<I: Isa>(mut self, isa: I, blocks: usize) -> [u8; 16] {
+    fn single<I: ChaCha20>(mut self, isa: I) -> [u8; 16] {
+        let len = self.text.len();
         let mut room = Room::new();
         let mut stream = room.stream();
-        chacha20::row_batch(isa, self.state, 0, blocks, &mut stream, &mut Alone);
-        let mut hash = Scalar::new(poly1305::Key::new(stream.array(0)));
+        let key = chacha20::few::<I, 1>(isa, self.state, 0, 1, &mut stream, &mut Alone);
+        let mut hash = Scalar::new(poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         let lengths = self.lengths();
-        if !D::SEALS {
-            hash.absorb(self.ciphertext());
-        }
-        xor(isa, &stream, chacha20::BLOCK, &mut self.text, usize::MAX);
         if D::SEALS {
+            isa.xor::<true>(&mut stream, chacha20::BLOCK, &mut self.text, len);
+            let to = chacha20::BLOCK + len.next_multiple_of(poly1305::BLOCK);
+            hash.absorb(stream.source().range(chacha20::BLOCK, to));
+        } else {
             hash.absorb(self.ciphertext());
+            isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
         }
-        poly1305::finish_single(hash, lengths)
+        wipe(isa, &mut stream);
+        hash.absorb_block(poly1305::length_block(lengths));
+        hash.tag()
     }
 
+    /// One batch of rows.
     #[inline(always)]
-    fn long<I: Poly1305>(mut self, isa: I) -> [u8; 16] {
+    fn short<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
-        let ciphertext = self.ciphertext();
-        let lengths = self.lengths();
-        let batch = chacha20::widest::<I>() * chacha20::BLOCK;
+        let blocks = 1 + len.div_ceil(chacha20::BLOCK);
+        let mut room = Room::new();
+        let mut stream = room.stream();
+        let key = chacha20::few::<I, 3>(isa, self.state, 0, blocks, &mut stream, &mut Alone);
+        let mut hash = I::Short::new(isa, poly1305::Key::new(key));
+        hash.absorb(self.aad.into());
+        if D::SEALS {
+            isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
+        }
+        let mut backlog = Backlog::begin(isa, hash, self.ciphertext());
+        backlog.catch_up(backlog.end);
+        if !D::SEALS {
+            let kept = backlog.kept(self.lengths());
+            isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
+            wipe(isa, &mut stream);
+            return backlog.hash.finish(isa, kept);
+        }
+        wipe(isa, &mut stream);
+        backlog.finish(self.lengths())
+    }
+
+    /// The first blocks from rows, the others from tiles.
+    #[inline(always)]
+    fn long<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
+        let len = self.text.len();
+        let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
+        let mut counter = chacha20::row_blocks::<I>() as u32;
+        let first = chacha20::row_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
         let mut room = Room::new();
         let mut stream = room.stream();
 
-        chacha20::batch(isa, self.state, 0, chacha20::widest::<I>(), &mut stream, &mut Alone);
-        let mut hash = I::Hash::new(isa, poly1305::Key::new(stream.array(0)));
+        let tiles = Tiles::new(self.state);
+        let mut tile = tiles.begin(isa, counter);
+        let (key, mut done) = chacha20::head(isa, self.state, &mut tile, &mut stream);
+        let mut hash = I::Long::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
-        let step = I::Hash::STEP * poly1305::BLOCK;
-        let first = batch - chacha20::BLOCK;
         if D::SEALS {
-            xor(isa, &stream, chacha20::BLOCK, &mut self.text, first);
+            isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, first);
         }
-        let begun = hash.begin(isa, ciphertext);
-        // the end of the last whole step
-        let end = begun + (len - begun) / step * step;
-        let mut backlog = Backlog { isa, hash, ciphertext, hashed: begun, to: 0 };
+        let mut backlog = Backlog::begin(isa, hash, self.ciphertext());
         let mut kept = None;
         if !D::SEALS {
-            kept = Some(I::Hash::end(isa, ciphertext.range(end, len), lengths));
-            backlog.catch_up(first.min(end));
-            xor(isa, &stream, chacha20::BLOCK, &mut self.text, first);
+            kept = Some(backlog.kept(self.lengths()));
+            backlog.to = backlog.end;
         }
 
-        let mut counter = chacha20::widest::<I>() as u32;
-        while self.text.written() < len {
-            let rest = len - self.text.written();
-            backlog.to = if D::SEALS { self.text.written().min(end) } else { end };
-            if rest >= batch
-                && let Some(window) = self.text.whole(batch)
-            {
-                // hash before the tile overwrites
-                chacha20::tile(isa, self.state, counter, &window, &mut backlog);
-            } else {
-                let blocks = rest.min(batch).div_ceil(chacha20::BLOCK);
-                chacha20::batch(isa, self.state, counter, blocks, &mut stream, &mut backlog);
-                if !D::SEALS {
-                    backlog.catch_up(end);
-                }
-                xor(isa, &stream, 0, &mut self.text, batch);
+        let mut rest = len;
+        while rest != 0 {
+            if D::SEALS {
+                backlog.to = self.text.written().min(backlog.end);
             }
-            counter = counter.wrapping_add(chacha20::widest::<I>() as u32);
+            tile.rounds(done, &mut backlog);
+            if !D::SEALS {
+                backlog.catch_up((counter as usize * chacha20::BLOCK + tile_len).min(backlog.end));
+                if self.text.written() == 0 {
+                    isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, first);
+                }
+            }
+            self.apply(isa, tile, &mut stream);
+            counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
+            rest = len - self.text.written();
+            let blocks = rest.div_ceil(chacha20::BLOCK);
+            if blocks <= chacha20::few_blocks::<I>() {
+                break;
+            }
+            tile = tiles.begin(isa, counter);
+            done = 1;
         }
-        backlog.catch_up(end);
-        let kept = match kept {
-            Some(kept) => kept,
-            None => I::Hash::end(isa, ciphertext.range(end, len), lengths),
-        };
-        backlog.hash.finish(isa, kept)
+        if rest != 0 {
+            if D::SEALS {
+                backlog.to = self.text.written().min(backlog.end);
+            }
+            let blocks = rest.div_ceil(chacha20::BLOCK);
+            chacha20::few::<I, 3>(isa, self.state, counter, blocks, &mut stream, &mut backlog);
+            if !D::SEALS {
+                backlog.catch_up(backlog.end);
+            }
+            isa.xor::<false>(&mut stream, 0, &mut self.text, rest);
+        }
+        if D::SEALS {
+            backlog.catch_up(backlog.end);
+        }
+        wipe(isa, &mut stream);
+        match kept {
+            Some(kept) => backlog.hash.finish(isa, kept),
+            None => backlog.finish(self.lengths()),
+        }
+    }
+
+    /// XORs a tile into the next bytes of the text: at once if they are as many and in one piece.
+    #[inline(always)]
+    fn apply<I: Isa>(&mut self, isa: I, tile: Tile<'_, I>, stream: &mut Stream<'_>) {
+        let len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
+        if let Some(window) = self.text.whole(len) {
+            tile.xor(&window);
+        } else {
+            tile.keep(stream);
+            isa.xor::<false>(stream, 0, &mut self.text, len);
+        }
     }
 
     /// Where the ciphertext lies: sealing writes it, opening reads it.
@@ -160,15 +256,27 @@ pub(crate) struct Block<'a> {
 }
 
 #[cfg(feature = "rustls")]
-impl<I: Isa> Kernel<I> for Block<'_> {
+impl Operation for Block<'_> {
+    type Output = [u8; 5];
+
+    #[inline(always)]
+    fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> [u8; 5] {
+        isa.enter(self)
+    }
+}
+
+#[cfg(feature = "rustls")]
+impl<I: ChaCha20> Kernel<I> for Block<'_> {
     type Output = [u8; 5];
 
     #[inline(always)]
     fn run(self, isa: I) -> [u8; 5] {
         let mut room = Room::new();
         let mut stream = room.stream();
-        chacha20::row_batch(isa, self.state, self.counter, 1, &mut stream, &mut Alone);
-        stream.array(0)
+        chacha20::few::<I, 1>(isa, self.state, self.counter, 1, &mut stream, &mut Alone);
+        let mask = stream.array(0);
+        wipe(isa, &mut stream);
+        mask
     }
 }
 
@@ -179,12 +287,28 @@ struct Backlog<'a, I, H> {
     ciphertext: Source<'a>,
     hashed: usize,
     to: usize,
+    /// Where the last whole step ends.
+    end: usize,
 }
 
-impl<I: Isa, H: Hash<I>> Backlog<'_, I, H> {
+impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
+    const STEP: usize = H::STEP * poly1305::BLOCK;
+    const MANY: usize = H::MANY * Self::STEP;
+
+    /// Hashes what goes singly, which must be there already.
+    #[inline(always)]
+    fn begin(isa: I, mut hash: H, ciphertext: Source<'a>) -> Self {
+        let hashed = hash.begin(isa, ciphertext);
+        let end = hashed + (ciphertext.len() - hashed) / Self::STEP * Self::STEP;
+        Self { isa, hash, ciphertext, hashed, to: hashed, end }
+    }
+
     /// Hashes until at least `to`.
     #[inline(always)]
     fn catch_up(&mut self, to: usize) {
+        while self.hashed + Self::MANY <= to {
+            self.take_many();
+        }
         while self.hashed < to {
             self.take();
         }
@@ -192,27 +316,49 @@ impl<I: Isa, H: Hash<I>> Backlog<'_, I, H> {
 
     #[inline(always)]
     fn take(&mut self) {
-        let next = self.hashed + H::STEP * poly1305::BLOCK;
+        let next = self.hashed + Self::STEP;
         self.hash.step(self.isa, self.ciphertext.range(self.hashed, next));
         self.hashed = next;
+    }
+
+    #[inline(always)]
+    fn take_many(&mut self) {
+        let next = self.hashed + Self::MANY;
+        self.hash.many(self.isa, self.ciphertext.range(self.hashed, next));
+        self.hashed = next;
+    }
+
+    /// What is left after the last step.
+    #[inline(always)]
+    fn kept(&self, lengths: [u64; 2]) -> H::End {
+        let rest = self.ciphertext.range(self.end, self.ciphertext.len());
+        H::end(self.isa, rest, lengths)
+    }
+
+    #[inline(always)]
+    fn finish(self, lengths: [u64; 2]) -> [u8; 16] {
+        let kept = self.kept(lengths);
+        self.hash.finish(self.isa, kept)
     }
 }
 
 impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
     #[inline(always)]
     fn step(&mut self) {
-        if self.hashed + H::STEP * poly1305::BLOCK <= self.to {
+        if self.hashed + Self::MANY <= self.to {
+            self.take_many();
+        } else if H::MANY > 1 && self.hashed + Self::STEP <= self.to {
             self.take();
         }
     }
 }
 
-/// XORs the keystream from byte `at` of `stream` into the next `max` bytes of `text`, piece by piece.
+/// Zeroes what has been written to `stream`, also where nothing reads it any more.
 #[inline(always)]
-fn xor<I: Isa>(isa: I, stream: &Stream<'_>, at: usize, text: &mut Text<'_>, max: usize) {
-    let mut done = 0;
-    while let Some(window) = text.some(max - done) {
-        isa.xor(stream, at + done, &window);
-        done += window.len();
+fn wipe<I: Isa>(isa: I, stream: &mut Stream<'_>) {
+    if cfg!(chapoly_fault = "no_wipe") {
+        return;
     }
+    isa.wipe(stream);
+    stream.observe();
 }

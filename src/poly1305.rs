@@ -11,21 +11,20 @@ pub(crate) mod scalar;
 #[cfg(target_pointer_width = "64")]
 pub(crate) mod scalar;
 pub(crate) mod steps;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) mod wide;
 
 pub(crate) use self::hash::{BLOCK, Hash, Key, length_block};
-use self::scalar::Scalar;
 use crate::isa::Isa;
 
 /// An instruction set's way to hash a long message.
 pub(crate) trait Poly1305: Isa {
-    type Hash: Hash<Self>;
-}
+    /// Bytes of text up to which it is best to absorb all blocks singly.
+    const SINGLY: usize;
 
-/// The tag of a message that was absorbed singly.
-#[inline(always)]
-pub(crate) fn finish_single(mut hash: Scalar, lengths: [u64; 2]) -> [u8; 16] {
-    hash.absorb_block(length_block(lengths));
-    hash.tag()
+    /// For messages of one batch of rows.
+    type Short: Hash<Self>;
+
+    /// For messages of tiles.
+    type Long: Hash<Self>;
 }

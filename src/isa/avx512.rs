@@ -2,8 +2,9 @@
 
 use core::arch::x86_64::*;
 
-use super::text::{Source, Stream, Window};
+use super::text::{Source, Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::wide::{Lanes, Multiply52, Wide};
 
@@ -28,7 +29,7 @@ impl Isa for Avx512 {
     #[inline(always)]
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
-        #[inline]
+        #[inline(never)]
         fn featured<K: Kernel<Avx512>>(isa: Avx512, kernel: K) -> K::Output {
             kernel.run(isa)
         }
@@ -44,9 +45,10 @@ impl Isa for Avx512 {
 
     #[inline(always)]
     fn splat_row(self, row: [u32; 4]) -> Zmm {
-        let [a, b, c, d] = row.map(u32::cast_signed);
+        let [a, b, c, d] = row.map(u64::from);
+        let (low, high) = ((a | b << 32).cast_signed(), (c | d << 32).cast_signed());
         // SAFETY: the token proves AVX-512 F, which includes SSE2.
-        let row = unsafe { _mm_setr_epi32(a, b, c, d) };
+        let row = unsafe { _mm_set_epi64x(high, low) };
         // SAFETY: the token proves AVX-512 F.
         Zmm(unsafe { _mm512_broadcast_i32x4(row) })
     }
@@ -64,23 +66,77 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
-    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>) {
-        let mut done = 0;
-        while done < window.len() {
-            let len = (window.len() - done).min(Zmm::BYTES);
-            let mask = first_bytes(len);
-            let stream = stream.pointer(at + done, len);
-            let (src, dst) = window.pointers(done, len);
-            // SAFETY: the token proves AVX-512 BW, and the masked bytes are there.
-            let stream = unsafe { _mm512_maskz_loadu_epi8(mask, stream.cast()) };
-            // SAFETY: likewise.
-            let text = unsafe { _mm512_maskz_loadu_epi8(mask, src.cast()) };
-            // SAFETY: the token proves AVX-512 F.
-            let text = unsafe { _mm512_xor_si512(text, stream) };
-            // SAFETY: as for the loads.
-            unsafe { _mm512_mask_storeu_epi8(dst.cast(), mask, text) };
-            done += len;
+    fn xor<const KEEP: bool>(
+        self,
+        stream: &mut Stream<'_>,
+        at: usize,
+        text: &mut Text<'_>,
+        max: usize,
+    ) {
+        let mut rest = (text.len() - text.written()).min(max);
+        let mut at = at;
+        while rest != 0 {
+            // whole vectors of one piece; then one that is the last or straddles pieces
+            let whole = rest.min(text.piece().len()) / Zmm::BYTES * Zmm::BYTES;
+            if let Some(window) = text.whole(whole) {
+                let mut done = 0;
+                while done < whole {
+                    let keystream = Zmm::load(self, stream, at + done);
+                    let ciphertext = keystream.xor_into(&window, done);
+                    if KEEP {
+                        ciphertext.keep(stream, at + done);
+                    }
+                    done += Zmm::BYTES;
+                }
+            }
+            at += whole;
+            rest -= whole;
+            let len = rest.min(Zmm::BYTES);
+            if len != 0 {
+                let dst = text.place(len);
+                let bytes = self.gather(text, len).xor(Zmm::load(self, stream, at));
+                let mask = first_bytes(len);
+                // SAFETY: the token proves AVX-512 BW; `place` has checked that the masked bytes are there.
+                unsafe { _mm512_mask_storeu_epi8(dst.cast(), mask, bytes.0) };
+                if KEEP {
+                    // SAFETY: the token proves AVX-512 BW.
+                    let bytes = unsafe { _mm512_maskz_mov_epi8(mask, bytes.0) };
+                    Zmm(bytes).keep(stream, at);
+                }
+            }
+            at += len;
+            rest -= len;
         }
+    }
+
+    #[inline(always)]
+    fn wipe(self, stream: &mut Stream<'_>) {
+        let zeros = Isa::splat(self, 0);
+        let mut at = 0;
+        while at < stream.source().len() {
+            zeros.keep(stream, at);
+            at += Zmm::BYTES;
+        }
+    }
+}
+
+impl Avx512 {
+    /// The next `len` bytes of `text`, at most 64, and zeros after them.
+    #[inline(always)]
+    fn gather(self, text: &mut Text<'_>, len: usize) -> Zmm {
+        // SAFETY: the token proves AVX-512 F.
+        let mut bytes = unsafe { _mm512_setzero_si512() };
+        let mut done = 0;
+        while let Some(window) = text.some(len - done) {
+            let (src, _) = window.pointers(0, window.len());
+            let mask = first_bytes(window.len()) << done;
+            // what lies before the window is masked out, so its address is never used
+            let src = src.wrapping_sub(done);
+            // SAFETY: the token proves AVX-512 BW, and the masked bytes are those of the window.
+            bytes = unsafe { _mm512_mask_loadu_epi8(bytes, mask, src.cast()) };
+            done += window.len();
+        }
+        Zmm(bytes)
     }
 }
 
@@ -93,6 +149,16 @@ fn first_bytes(len: usize) -> u64 {
 /// A vector of AVX-512, and so the proof that the CPU has it.
 #[derive(Clone, Copy)]
 pub(crate) struct Zmm(__m512i);
+
+impl Zmm {
+    /// The keystream at byte `at` of `stream`.
+    #[inline(always)]
+    fn load(_: Avx512, stream: &Stream<'_>, at: usize) -> Self {
+        let place = stream.pointer(at, Self::BYTES);
+        // SAFETY: 64 written bytes are there, and the token proves AVX-512 F.
+        Self(unsafe { _mm512_loadu_si512(place.cast()) })
+    }
+}
 
 impl Word for Zmm {
     const LANES: usize = 16;
@@ -199,7 +265,18 @@ impl Word for Zmm {
     }
 
     #[inline(always)]
-    fn xor_into(self, window: &Window<'_>, at: usize) {
+    fn first_row(self) -> [u64; 2] {
+        // SAFETY: a Zmm proves AVX-512 F, which includes SSE4.1.
+        let row = unsafe { _mm512_castsi512_si128(self.0) };
+        // SAFETY: likewise.
+        let low = unsafe { _mm_cvtsi128_si64(row) };
+        // SAFETY: likewise.
+        let high = unsafe { _mm_extract_epi64::<1>(row) };
+        [low.cast_unsigned(), high.cast_unsigned()]
+    }
+
+    #[inline(always)]
+    fn xor_into(self, window: &Window<'_>, at: usize) -> Self {
         let (src, dst) = window.pointers(at, Self::BYTES);
         // SAFETY: 64 bytes are there to read, and a Zmm proves AVX-512 F.
         let text = unsafe { _mm512_loadu_si512(src.cast()) };
@@ -207,11 +284,19 @@ impl Word for Zmm {
         let text = unsafe { _mm512_xor_si512(text, self.0) };
         // SAFETY: 64 bytes are there to write.
         unsafe { _mm512_storeu_si512(dst.cast(), text) };
+        Self(text)
     }
 }
 
+impl ChaCha20 for Avx512 {
+    const ROW_SETS: usize = 3;
+    const HEAD_START: bool = true;
+}
+
 impl Poly1305 for Avx512 {
-    type Hash = Wide<Self>;
+    const SINGLY: usize = 128;
+    type Short = Wide<Self, 1>;
+    type Long = Wide<Self, 4>;
 }
 
 impl Multiply52 for Avx512 {

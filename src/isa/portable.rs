@@ -1,7 +1,8 @@
 //! Any CPU: arrays of words, which the compiler turns into what the target's baseline has.
 
-use super::text::{Stream, Window};
+use super::text::{Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
 
@@ -18,7 +19,7 @@ impl Portable {
 impl Isa for Portable {
     type Word = Quad;
 
-    #[inline(always)]
+    #[inline(never)]
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         kernel.run(self)
     }
@@ -44,35 +45,66 @@ impl Isa for Portable {
     }
 
     #[inline(always)]
-    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>) {
+    fn xor<const KEEP: bool>(
+        self,
+        stream: &mut Stream<'_>,
+        at: usize,
+        text: &mut Text<'_>,
+        max: usize,
+    ) {
         let mut done = 0;
-        while window.len() - done >= 16 {
-            window.xor::<16>(done, stream.array(at + done));
-            done += 16;
+        while let Some(window) = text.some(max - done) {
+            xor_window::<KEEP>(stream, at + done, &window);
+            done += window.len();
         }
-        xor_below_16(stream, at, window, done);
+        if KEEP {
+            while done % 16 != 0 {
+                stream.write(at + done, [0]);
+                done += 1;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn wipe(self, stream: &mut Stream<'_>) {
+        let mut at = 0;
+        while at < stream.source().len() {
+            stream.write(at, [0; 64]);
+            at += 64;
+        }
     }
 }
 
-/// XORs the last bytes of `window`, fewer than sixteen, from byte `done` on.
+/// XORs the whole of `window`.
 #[inline(always)]
-pub(super) fn xor_below_16(stream: &Stream<'_>, at: usize, window: &Window<'_>, mut done: usize) {
+fn xor_window<const KEEP: bool>(stream: &mut Stream<'_>, at: usize, window: &Window<'_>) {
+    let mut done = 0;
+    macro_rules! piece {
+        ($n:literal) => {
+            let bytes = window.xor::<$n>(done, stream.array(at + done));
+            if KEEP {
+                stream.write(at + done, bytes);
+            }
+            done += $n;
+        };
+    }
+    while window.len() - done >= 16 {
+        piece!(16);
+    }
     let rest = window.len() - done;
     if rest & 8 != 0 {
-        window.xor::<8>(done, stream.array(at + done));
-        done += 8;
+        piece!(8);
     }
     if rest & 4 != 0 {
-        window.xor::<4>(done, stream.array(at + done));
-        done += 4;
+        piece!(4);
     }
     if rest & 2 != 0 {
-        window.xor::<2>(done, stream.array(at + done));
-        done += 2;
+        piece!(2);
     }
     if rest & 1 != 0 {
-        window.xor::<1>(done, stream.array(at + done));
+        piece!(1);
     }
+    debug_assert_eq!(done, window.len());
 }
 
 /// Four words.
@@ -151,11 +183,26 @@ impl Word for Quad {
     }
 
     #[inline(always)]
-    fn xor_into(self, window: &Window<'_>, at: usize) {
-        window.xor(at, self.bytes());
+    fn first_row(self) -> [u64; 2] {
+        let [a, b, c, d] = self.0.map(u64::from);
+        [a | b << 32, c | d << 32]
+    }
+
+    #[inline(always)]
+    fn xor_into(self, window: &Window<'_>, at: usize) -> Self {
+        let bytes = window.xor(at, self.bytes());
+        let (words, _) = bytes.as_chunks();
+        Self([0, 1, 2, 3].map(|i| u32::from_le_bytes(words[i])))
     }
 }
 
+impl ChaCha20 for Portable {
+    const ROW_SETS: usize = 2;
+    const HEAD_START: bool = false;
+}
+
 impl Poly1305 for Portable {
-    type Hash = Steps<2>;
+    const SINGLY: usize = 0;
+    type Short = Steps<2>;
+    type Long = Steps<2>;
 }

@@ -195,7 +195,16 @@ impl<'a> Text<'a> {
         (len != 0).then(|| self.take(len))
     }
 
+    /// The address to write the next `len` bytes to.
+    #[inline(always)]
+    pub(super) fn place(&self, len: usize) -> *mut u8 {
+        assert!(len <= self.len - self.written);
+        // SAFETY: `written` never passes the length of the output.
+        unsafe { self.output.add(self.written) }
+    }
+
     /// Goes to the next piece that is not empty, if there is one.
+    #[inline(always)]
     fn next_piece(&mut self) {
         while self.piece.len == 0 {
             if let [first, rest @ ..] = self.chunks
@@ -216,10 +225,9 @@ impl<'a> Text<'a> {
 
     #[inline(always)]
     fn take(&mut self, len: usize) -> Window<'a> {
-        assert!(len <= self.piece.len && len <= self.len - self.written);
+        assert!(len <= self.piece.len);
         let src = self.piece.start;
-        // SAFETY: `written` never passes the length of the output.
-        let dst = unsafe { self.output.add(self.written) };
+        let dst = self.place(len);
         self.piece = self.piece.range(len, self.piece.len);
         self.written += len;
         Window { src, dst, len, _borrow: PhantomData }
@@ -240,9 +248,9 @@ impl Window<'_> {
         self.len
     }
 
-    /// XORs `mask` into the `N` bytes at `at`.
+    /// XORs `mask` into the `N` bytes at `at`, and tells what was written.
     #[inline(always)]
-    pub(crate) fn xor<const N: usize>(&self, at: usize, mask: [u8; N]) {
+    pub(crate) fn xor<const N: usize>(&self, at: usize, mask: [u8; N]) -> [u8; N] {
         let (src, dst) = self.pointers(at, N);
         // SAFETY: `pointers` has checked that `N` bytes are there to read.
         let mut bytes = unsafe { src.cast::<[u8; N]>().read_unaligned() };
@@ -251,6 +259,7 @@ impl Window<'_> {
         }
         // SAFETY: and to write.
         unsafe { dst.cast::<[u8; N]>().write_unaligned(bytes) };
+        bytes
     }
 
     /// The addresses to read and to write `len` bytes at `at`.
@@ -283,7 +292,7 @@ impl Room {
 
 /// Keystream kept in memory: the first blocks, and those of a text that ends or changes pieces within.
 ///
-/// What has been written is wiped when it is dropped. (The count is kept apart from the bytes, or the
+/// Who writes it wipes it. (The count is kept apart from the bytes, or the
 /// compiler clears them all after all.)
 pub(crate) struct Stream<'a> {
     start: *mut u8,
@@ -292,6 +301,12 @@ pub(crate) struct Stream<'a> {
 }
 
 impl Stream<'_> {
+    /// All that has been written.
+    #[inline(always)]
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source { start: self.start, len: self.written, _borrow: PhantomData }
+    }
+
     /// `N` bytes at `at`, which must have been written.
     #[inline(always)]
     pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
@@ -322,19 +337,10 @@ impl Stream<'_> {
         // SAFETY: within the room, as just checked.
         unsafe { self.start.add(at) }
     }
-}
 
-impl Drop for Stream<'_> {
+    /// Keeps the compiler from leaving out what has been written, for want of a reader.
     #[inline(always)]
-    fn drop(&mut self) {
-        if cfg!(chapoly_fault = "no_wipe") {
-            return;
-        }
-        let mut at = 0;
-        while at < self.written {
-            self.write(at, [0; 64]);
-            at += 64;
-        }
+    pub(crate) fn observe(&self) {
         core::hint::black_box(self.start);
     }
 }

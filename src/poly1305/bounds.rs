@@ -61,27 +61,44 @@ fn limbs_of_26_bits() {
 
 #[test]
 fn limbs_of_44_bits() {
-    let mut hash = Wide::new(Intervals, any_key());
+    assert_quoted(&eight_lanes::<1>());
+}
+
+#[test]
+fn limbs_of_44_bits_in_four_groups() {
+    assert_quoted(&eight_lanes::<4>());
+}
+
+fn eight_lanes<const GROUPS: usize>() -> String {
+    let mut hash = Wide::<Intervals, GROUPS>::new(Intervals, any_key());
     hash.single = settled(hash.single);
     // seven blocks and the length block: none goes singly
-    let begun = hash.begin(Intervals, ANY_BLOCKS.as_slice().into());
+    let begun = hash.begin(Intervals, blocks(7));
     assert_eq!(begun, 0);
     settle(
         &mut hash,
         |hash| hash.v.map(Octet::hull),
         |hash, v| hash.v = v.map(|limb| Octet([limb; 8])),
-        |hash| hash.step(Intervals, ANY_BLOCKS.as_slice().into()),
+        |hash| {
+            let v = hash.v;
+            hash.step(Intervals, blocks(8));
+            let step = core::mem::replace(&mut hash.v, v);
+            hash.many(Intervals, blocks(8 * GROUPS));
+            for i in 0..3 {
+                hash.v[i] = hash.v[i].zip(step[i], U64::hull);
+            }
+        },
     );
     let v = hash.v.map(|limb| bound(limb.hull().high())).join(", ");
     hash.finish(Intervals, [Octet([U64::ANY; 8]); 2]);
-    let report = std::format!(
-        "44-bit limbs: V <= ({v})\n    factors {}, lanes {}, 64-bit sums and products {}, 128-bit {}\n",
+    std::format!(
+        "44-bit limbs, groups of eight blocks: {GROUPS}; V <= ({v})
+    factors {}, lanes {}, 64-bit sums and products {}, 128-bit {}\n",
         below(highest("factor")),
         below(highest("lane")),
         below(highest("64-bit")),
         below(highest("128-bit")),
-    );
-    assert_quoted(&report);
+    )
 }
 
 /// As the clamp is left out, `r1_folded * h2` passes 64 bits.
@@ -157,11 +174,14 @@ fn intervals_hold_what_they_stand_for() {
 }
 
 fn any_key() -> Key {
-    Key::new([0; 32])
+    Key::new([[U64::ANY; 2]; 2])
 }
 
-/// Blocks for the steps, of whose bytes only the count matters.
-const ANY_BLOCKS: [u8; 7 * BLOCK] = [0; 7 * BLOCK];
+/// That many blocks, of whose bytes nothing is read.
+fn blocks(count: usize) -> Source<'static> {
+    const ANY: [u8; 32 * BLOCK] = [0; 32 * BLOCK];
+    Source::from(ANY.as_slice()).range(0, count * BLOCK)
+}
 
 /// `hash` after any number of blocks.
 fn settled(mut hash: Scalar) -> Scalar {

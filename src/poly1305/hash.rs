@@ -14,6 +14,9 @@ pub(crate) trait Hash<I>: Sized {
     /// Blocks that one step absorbs.
     const STEP: usize;
 
+    /// Steps that [`Self::many`] takes.
+    const MANY: usize;
+
     /// The blocks after the last step.
     type End: Copy;
 
@@ -27,6 +30,9 @@ pub(crate) trait Hash<I>: Sized {
 
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);
+
+    /// As `MANY` calls of [`Self::step`].
+    fn many(&mut self, isa: I, blocks: Source<'_>);
 
     /// What remains after the steps, to be kept before it is overwritten.
     fn end(isa: I, rest: Source<'_>, lengths: [U64; 2]) -> Self::End;
@@ -42,15 +48,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// From the first two rows of the block whose counter is 0 (section 2.6).
     #[inline(always)]
-    pub(crate) fn new(bytes: [u8; 32]) -> Self {
-        let (limbs, _) = bytes.as_chunks::<8>();
-        let limb = |i: usize| U64::from_le_bytes(limbs[i]);
-        Self {
-            // section 2.5: the clamp
-            r: [limb(0) & 0x0fff_fffc_0fff_ffff, limb(1) & 0x0fff_fffc_0fff_fffc],
-            s: [limb(2), limb(3)],
-        }
+    pub(crate) fn new([r, s]: [[U64; 2]; 2]) -> Self {
+        // section 2.5: the clamp
+        Self { r: [r[0] & 0x0fff_fffc_0fff_ffff, r[1] & 0x0fff_fffc_0fff_fffc], s }
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) struct Steps<const STEP: usize>(Scalar);
 
 impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     const STEP: usize = STEP;
+    const MANY: usize = 1;
     type End = End;
 
     #[inline(always)]
@@ -31,6 +32,11 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
         for i in 0..STEP {
             self.0.absorb_block(blocks.array(i * BLOCK));
         }
+    }
+
+    #[inline(always)]
+    fn many(&mut self, isa: I, blocks: Source<'_>) {
+        self.step(isa, blocks);
     }
 
     #[inline(always)]

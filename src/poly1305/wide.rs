@@ -7,8 +7,6 @@
 //! tag = the sum of the lanes + s
 //! ```
 
-use core::marker::PhantomData;
-
 use super::integers::{U64, U128, high_64, low_64};
 use super::scalar::Scalar;
 use super::{BLOCK, Hash, Key};
@@ -71,9 +69,14 @@ pub(super) struct Factor<L> {
 
 impl<L: Lanes> Factor<L> {
     #[inline(always)]
-    fn new(r: Number<L>) -> Self {
-        let times_20 = |x: L| x.shift_left::<4>().add(x.shift_left::<2>());
-        Self { r, folded: [times_20(r[1]), times_20(r[2])] }
+    fn new<I: Multiply52<Lanes = L>>(isa: I, r: Number<L>) -> Self {
+        debug_assert!(r.into_iter().all(fits::<47, L>), "times 20 it must fit 52 bits");
+        // by the multiplier: the compiler would undo shifts and adds, and do worse
+        let times_20 = [
+            isa.splat(0).add_product_low(r[1], isa.splat(20)),
+            isa.splat(0).add_product_low(r[2], isa.splat(20)),
+        ];
+        Self { r, folded: times_20 }
     }
 }
 
@@ -163,19 +166,19 @@ fn limbs_of_44(h: [U64; 3]) -> [U64; 3] {
     [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
 }
 
-/// The hash.
-pub(crate) struct Wide<I: Multiply52> {
+/// The hash; it absorbs up to `GROUPS` groups of eight blocks before it reduces.
+pub(crate) struct Wide<I: Multiply52, const GROUPS: usize> {
     pub(super) single: Scalar,
     pub(super) v: Number<I::Lanes>,
-    /// r^8 in every lane.
-    pub(super) step: Factor<I::Lanes>,
+    /// r^8, r^16, ... in every lane.
+    pub(super) steps: [Factor<I::Lanes>; GROUPS],
     /// r^8, r^4, r^7, r^3, r^6, r^2, r^5, r^1: what each block of a step lacks at the end.
     pub(super) lanes: Factor<I::Lanes>,
-    _isa: PhantomData<I>,
 }
 
-impl<I: Multiply52> Hash<I> for Wide<I> {
+impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
     const STEP: usize = 8;
+    const MANY: usize = GROUPS;
     type End = [I::Lanes; 2];
 
     #[inline(always)]
@@ -185,20 +188,21 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
         let r = limbs_of_44([r0, r1, U64::default()]);
         let r = spread([isa.first(r[0]), isa.first(r[1]), isa.first(r[2])]);
         // the exponents in the lanes, each step filling in what `lanes` wants modulo 2, 4 and 8
-        let r2 = multiply(isa, r, &Factor::new(r));
+        let r2 = multiply(isa, r, &Factor::new(isa, r));
         let p2 = select::<_, 0b0011_0011>(r2, r); // 2 2 1 1 2 2 1 1
-        let p4 = multiply(isa, p2, &Factor::new(r2)); // 4 4 3 3 4 4 3 3
+        let p4 = multiply(isa, p2, &Factor::new(isa, r2)); // 4 4 3 3 4 4 3 3
         let r4 = spread(p4);
         let p4 = select::<_, 0b0000_1111>(p4, p2); // 4 4 3 3 2 2 1 1
-        let p8 = multiply(isa, p4, &Factor::new(r4)); // 8 8 7 7 6 6 5 5
+        let p8 = multiply(isa, p4, &Factor::new(isa, r4)); // 8 8 7 7 6 6 5 5
         let lanes = select::<_, 0b0101_0101>(p8, p4);
-        Self {
-            single,
-            v: [isa.splat(0); 3],
-            step: Factor::new(spread(p8)),
-            lanes: Factor::new(lanes),
-            _isa: PhantomData,
+        let r8 = Factor::new(isa, spread(p8));
+        let mut steps = [r8; GROUPS];
+        for i in 1..GROUPS {
+            // the product of the two halves of the exponent, so that few wait for one another
+            let half = steps[(i - 1) / 2].r;
+            steps[i] = Factor::new(isa, multiply(isa, half, &steps[i / 2]));
         }
+        Self { single, v: [isa.splat(0); 3], steps, lanes: Factor::new(isa, lanes) }
     }
 
     #[inline(always)]
@@ -209,7 +213,7 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
     #[inline(always)]
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize {
         let blocks = text.len().div_ceil(BLOCK) + 1;
-        let singly = blocks % Self::STEP * BLOCK;
+        let singly = blocks % <Self as Hash<I>>::STEP * BLOCK;
         self.single.absorb(text.range(0, singly));
         let (h, _) = self.single.state();
         let h = limbs_of_44(h);
@@ -220,7 +224,21 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
     #[inline(always)]
     fn step(&mut self, isa: I, blocks: Source<'_>) {
         let sum = add(self.v, number(isa, isa.load(blocks)));
-        self.v = multiply(isa, sum, &self.step);
+        self.v = multiply(isa, sum, &self.steps[0]);
+    }
+
+    #[inline(always)]
+    fn many(&mut self, isa: I, blocks: Source<'_>) {
+        const BYTES: usize = 8 * BLOCK;
+        let mut products = Products::zero(isa);
+        for i in 1..GROUPS {
+            let group = blocks.range(i * BYTES, i * BYTES + BYTES);
+            products.add(number(isa, isa.load(group)), &self.steps[GROUPS - 1 - i]);
+        }
+        // the only one that waits for what came before
+        let first = add(self.v, number(isa, isa.load(blocks.range(0, BYTES))));
+        products.add(first, &self.steps[GROUPS - 1]);
+        self.v = products.reduce(isa);
     }
 
     #[inline(always)]

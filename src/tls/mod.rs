@@ -58,9 +58,8 @@ impl TrafficKey {
     /// The nonce of a packet: the IV XORed with path id and packet number, both big-endian
     /// (RFC 9001 section 5.3; the path id is that of draft-ietf-quic-multipath).
     fn path_nonce(&self, path_id: u32, number: u64) -> Nonce {
-        let Nonce([a, b, c]) = self.iv;
-        let (high, low) = ((number >> 32) as u32, number as u32);
-        Nonce([a ^ path_id.swap_bytes(), b ^ high.swap_bytes(), c ^ low.swap_bytes()])
+        let Nonce { first, rest } = self.iv;
+        Nonce { first: first ^ path_id.swap_bytes(), rest: rest ^ number.swap_bytes() }
     }
 
     /// Encrypts a record's `pieces` to a payload of ciphertext and tag.
@@ -91,7 +90,8 @@ impl TrafficKey {
 
 impl Drop for TrafficKey {
     fn drop(&mut self) {
-        self.iv.0.zeroize();
+        self.iv.first.zeroize();
+        self.iv.rest.zeroize();
     }
 }
 
