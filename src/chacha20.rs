@@ -374,3 +374,6 @@ impl<I: Isa, const SETS: usize> Rows<I, SETS> {
         first_rows
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

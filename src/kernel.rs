@@ -362,3 +362,6 @@ fn wipe<I: Isa>(isa: I, stream: &mut Stream<'_>) {
     isa.wipe(stream);
     stream.observe();
 }
+
+#[cfg(test)]
+mod tests;

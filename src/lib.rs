@@ -51,6 +51,9 @@ mod chacha20;
 pub mod cipher_suite;
 mod isa;
 mod kernel;
+#[cfg(test)]
+#[path = "../tests/oracle/mod.rs"]
+mod oracle;
 mod poly1305;
 #[cfg(feature = "rustls")]
 mod provider;

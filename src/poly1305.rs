@@ -11,6 +11,8 @@ pub(crate) mod scalar;
 #[cfg(target_pointer_width = "64")]
 pub(crate) mod scalar;
 pub(crate) mod steps;
+#[cfg(test)]
+mod tests;
 #[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) mod wide;
 

@@ -344,3 +344,6 @@ impl Stream<'_> {
         core::hint::black_box(self.start);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,9 +84,7 @@ fn eight_lanes<const GROUPS: usize>() -> String {
             hash.step(Intervals, blocks(8));
             let step = core::mem::replace(&mut hash.v, v);
             hash.many(Intervals, blocks(8 * GROUPS));
-            for i in 0..3 {
-                hash.v[i] = hash.v[i].zip(step[i], U64::hull);
-            }
+            hash.v = core::array::from_fn(|i| hash.v[i].zip(step[i], U64::hull));
         },
     );
     let v = hash.v.map(|limb| bound(limb.hull().high())).join(", ");
@@ -200,10 +198,7 @@ fn settle<H, const LIMBS: usize, const BITS: u32>(
         let before = get(hash);
         step(hash);
         let after = get(hash);
-        let mut hull = before;
-        for i in 0..LIMBS {
-            hull[i] = before[i].hull(after[i]);
-        }
+        let hull = core::array::from_fn(|i| before[i].hull(after[i]));
         set(hash, hull);
         if hull == before {
             return;

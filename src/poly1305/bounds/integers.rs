@@ -6,10 +6,10 @@
 //! any more but the word's size, so that what relies on such a value panics a little later. A
 //! comparison holds when it holds for all values: the debug assertions of the hash are proven too.
 
+use core::cell::RefCell;
 use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, BitAnd, BitAndAssign, BitOr, Mul, Not, Shl, Shr};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub(crate) type U32 = Interval<32>;
