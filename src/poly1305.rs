@@ -1,6 +1,10 @@
 //! Poly1305 (RFC 8439 section 2.5) as the AEAD of section 2.8 uses it.
 #![doc = include_str!("../docs/poly1305.md")]
 
+#[cfg(test)]
+mod bounds;
+mod hash;
+mod integers;
 #[cfg(any(target_pointer_width = "32", target_pointer_width = "16"))]
 #[path = "poly1305/scalar32.rs"]
 pub(crate) mod scalar;
@@ -10,70 +14,13 @@ pub(crate) mod steps;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod wide;
 
+pub(crate) use self::hash::{BLOCK, Hash, Key, length_block};
 use self::scalar::Scalar;
 use crate::isa::Isa;
-use crate::isa::text::Source;
-
-/// Bytes of a block.
-pub(crate) const BLOCK: usize = 16;
 
 /// An instruction set's way to hash a long message.
 pub(crate) trait Poly1305: Isa {
     type Hash: Hash<Self>;
-}
-
-/// A message being hashed: singly absorbed blocks, then whole steps, then the end.
-///
-/// How many blocks go singly is the hash's choice, so that the rest of the message with its length
-/// block makes whole steps.
-pub(crate) trait Hash<I>: Sized {
-    /// Blocks that one step absorbs.
-    const STEP: usize;
-
-    /// The blocks after the last step.
-    type End: Copy;
-
-    fn new(isa: I, key: Key) -> Self;
-
-    /// Absorbs the blocks of `source`, the last one filled up with zeros, one by one; not after a step.
-    fn absorb(&mut self, source: Source<'_>);
-
-    /// Absorbs the first blocks of `text` singly and tells how many bytes that were.
-    fn begin(&mut self, isa: I, text: Source<'_>) -> usize;
-
-    /// Absorbs `STEP` blocks.
-    fn step(&mut self, isa: I, blocks: Source<'_>);
-
-    /// What remains after the steps, to be kept before it is overwritten.
-    fn end(isa: I, rest: Source<'_>, lengths: [u64; 2]) -> Self::End;
-
-    fn finish(self, isa: I, end: Self::End) -> [u8; 16];
-}
-
-/// The one-time key: `r` as it comes, and `s`.
-#[derive(Clone, Copy)]
-pub(crate) struct Key {
-    pub(crate) r: [u64; 2],
-    pub(crate) s: [u64; 2],
-}
-
-impl Key {
-    #[inline(always)]
-    pub(crate) fn new(bytes: [u8; 32]) -> Self {
-        let (limbs, _) = bytes.as_chunks();
-        let limb = |i: usize| u64::from_le_bytes(limbs[i]);
-        Self {
-            // section 2.5: the clamp
-            r: [limb(0) & 0x0fff_fffc_0fff_ffff, limb(1) & 0x0fff_fffc_0fff_fffc],
-            s: [limb(2), limb(3)],
-        }
-    }
-}
-
-/// The last block: both lengths in bytes (section 2.8).
-#[inline(always)]
-pub(crate) fn length_block(lengths: [u64; 2]) -> [u8; 16] {
-    (u128::from(lengths[0]) | u128::from(lengths[1]) << 64).to_le_bytes()
 }
 
 /// The tag of a message that was absorbed singly.

@@ -99,6 +99,28 @@ fn long_messages_equal_the_oracle() {
     }
 }
 
+/// K04: the last step of a block adds the starting state word by word. Where the counter's word wraps in
+/// that sum, a 64-bit addition carries into the nonce's word. That is one block in 2^32 over its
+/// counter, so these were searched: one for each counter modulo 16, the lane of a wide loop.
+#[test]
+fn counter_word_sums_that_wrap() {
+    let key = painted(0x20);
+    for (lane, (nonce, counter)) in WRAPPING_SUMS.iter().enumerate() {
+        let nonce = [&u32::to_le_bytes(*nonce)[..], &[0; 8]].concat().try_into().unwrap();
+        assert_eq!(counter % 16, lane as u32);
+        let block = oracle::chacha20_block(&key, *counter, &nonce);
+        let sum = u32::from_le_bytes(*block[48..].first_chunk().unwrap());
+        assert!(sum < *counter, "this sum does not wrap");
+        // in the last block, in the middle, and with the tail's loops behind it
+        for blocks in [*counter, counter + 1, counter + 9, 2 * counter + 40] {
+            let plaintext = &paint(64 * blocks as usize, 3);
+            let (ciphertext, tag) = oracle::seal(&key, &nonce, b"", plaintext);
+            let (key, nonce, ciphertext) = (&key, &nonce, &ciphertext);
+            Message { key, nonce, aad: b"", plaintext, ciphertext, tag }.check();
+        }
+    }
+}
+
 /// K07, and a guard for every test that iterates over the backends: the CPU's flags, as the operating
 /// system tells them (or `EXPECT_BACKENDS` names the backends), say which must be there.
 #[test]
@@ -139,6 +161,15 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
 /// Backends, best first, and the flags of `/proc/cpuinfo` that each needs.
 const NEEDS: &[(&str, &str)] =
     &[("avx512", "avx512f avx512bw avx512vl avx512ifma bmi2"), ("portable", "")];
+
+/// The nonce's first word, the counter.
+#[rustfmt::skip]
+const WRAPPING_SUMS: [(u32, u32); 16] = [
+    (485_392, 160), (4_286_695, 209), (1_159_537, 210), (1_569_875, 67), (875_050, 244),
+    (4_645_702, 117), (2_832_591, 150), (1_967_415, 39), (2_517_877, 88), (3_954_054, 41),
+    (196_473, 74), (2_102_728, 203), (3_690_669, 188), (2_214_940, 157), (1_102_579, 142),
+    (670_446, 95),
+];
 
 /// Key, nonce, AAD, plaintext, ciphertext, tag.
 type AeadVector =

@@ -4,9 +4,24 @@
 //! Inputs are decoded by hand, byte by byte, so that a seed is easy to write and a finding to read.
 #![allow(dead_code)]
 
+use std::sync::LazyLock;
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls_chapoly::{Backend, over_with_backend};
+
 pub(crate) mod aead;
 pub(crate) mod quic;
 pub(crate) mod record;
+
+/// The peer, and ours on each backend.
+pub(crate) fn providers() -> (&'static CryptoProvider, &'static [(Backend, CryptoProvider)]) {
+    static PEER: LazyLock<CryptoProvider> = LazyLock::new(ring::default_provider);
+    static OURS: LazyLock<Vec<(Backend, CryptoProvider)>> = LazyLock::new(|| {
+        let ours = |backend| (backend, over_with_backend(PEER.clone(), backend));
+        Backend::available().map(ours).collect()
+    });
+    (&PEER, &OURS)
+}
 
 /// A fuzzer's input, read from the front; it ends in zeros without end.
 pub(crate) struct Input<'a>(&'a [u8]);

@@ -1,14 +1,13 @@
 //! QUIC packets (RFC 9001): hostile ones and those that the peer sealed, with and without a path, and
 //! header protection, against rustls' own ring provider.
 
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::cipher::{AeadKey, Iv};
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::quic::{HeaderProtectionKey, PacketKey};
 use rustls::{CipherSuite, Error, SupportedCipherSuite};
 use rustls_chapoly::aead::TAG_LEN;
-use rustls_chapoly::{Backend, over_with_backend};
 
-use super::Input;
+use super::{Input, providers};
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -26,12 +25,13 @@ pub(crate) fn run(data: &[u8]) {
     let text = input.rest(times, 3000);
     let header: Vec<u8> = data.iter().copied().cycle().take(header_len.min(data.len())).collect();
 
-    let peer = Keys::new(&ring::default_provider(), key, iv);
+    let (peer, all_ours) = providers();
+    let peer = Keys::new(peer, key, iv);
     let mut sealed = text.clone();
     let tag = peer.seal(path, number, &header, &mut sealed);
     sealed.extend(tag);
-    for backend in Backend::available() {
-        let ours = Keys::new(&over_with_backend(ring::default_provider(), backend), key, iv);
+    for (backend, ours) in all_ours {
+        let ours = Keys::new(ours, key, iv);
         let mut packet = text.clone();
         let tag = ours.seal(path, number, &header, &mut packet);
         packet.extend(tag);

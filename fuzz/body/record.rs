@@ -5,17 +5,16 @@
 
 use core::iter;
 
+use rustls::crypto::CryptoProvider;
 use rustls::crypto::cipher::{
     AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter, MessageEncrypter, Nonce, OutboundChunks,
     OutboundPlainMessage, make_tls12_aad, make_tls13_aad,
 };
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::{CipherSuite, ContentType, Error, ProtocolVersion, SupportedCipherSuite};
 use rustls_chapoly::aead::TAG_LEN;
-use rustls_chapoly::{Backend, over_with_backend};
 
 use super::aead::ring_seal;
-use super::{Input, pieces};
+use super::{Input, pieces, providers};
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input::new(data);
@@ -39,18 +38,17 @@ pub(crate) fn run(data: &[u8]) {
     let payload = if authentic { record.authentic(&text) } else { text.clone() };
     text.truncate(MAX_FRAGMENT_LEN);
 
-    let peer = ring::default_provider();
-    let (expected_open, _) = record.open(&peer, &payload);
-    let expected_sealed = record.seal(&peer, &text, &cuts);
-    for backend in Backend::available() {
-        let ours = over_with_backend(peer.clone(), backend);
-        let (opened, left) = record.open(&ours, &payload);
+    let (peer, all_ours) = providers();
+    let (expected_open, _) = record.open(peer, &payload);
+    let expected_sealed = record.seal(peer, &text, &cuts);
+    for (backend, ours) in all_ours {
+        let (opened, left) = record.open(ours, &payload);
         assert_eq!(opened, expected_open, "{backend}");
         if opened == Err(Error::DecryptError) && left.len() >= TAG_LEN {
             let (text, _) = left.split_last_chunk::<TAG_LEN>().unwrap();
             assert!(text.iter().all(|&b| b == 0), "unauthenticated bytes stay, {backend}");
         }
-        assert_eq!(record.seal(&ours, &text, &cuts), expected_sealed, "{backend}");
+        assert_eq!(record.seal(ours, &text, &cuts), expected_sealed, "{backend}");
     }
 }
 

@@ -1,23 +1,24 @@
 //! One block at a time in 64-bit limbs, for targets whose registers have 64 bits.
 
+use super::integers::{U64, U128, high_64, join, low_64};
 use super::{BLOCK, Key};
 use crate::isa::text::Source;
 
 /// `h` of section 2.5.1 with its key.
 pub(crate) struct Scalar {
     /// `h[0] + h[1] 2^64 + h[2] 2^128`; between blocks `h[2]` is at most 4.
-    h: [u64; 3],
-    r: [u64; 2],
+    h: [U64; 3],
+    r: [U64; 2],
     /// `r[1] * 5 / 4`: what `r[1]` counts for when its product passes 2^130.
-    r1_folded: u64,
-    s: [u64; 2],
+    r1_folded: U64,
+    s: [U64; 2],
 }
 
 impl Scalar {
     #[inline(always)]
     pub(crate) fn new(key: Key) -> Self {
         let Key { r, s } = key;
-        Self { h: [0; 3], r, r1_folded: r[1] + (r[1] >> 2), s }
+        Self { h: Default::default(), r, r1_folded: r[1] + (r[1] >> 2), s }
     }
 
     /// Absorbs the blocks of `source`, the last one filled up with zeros.
@@ -37,35 +38,36 @@ impl Scalar {
     /// passes 2^125, and `h[2] * r` fits 64 bits.
     #[inline(always)]
     pub(crate) fn absorb_block(&mut self, block: [u8; 16]) {
-        let m = u128::from_le_bytes(block);
-        let (h0, carry) = self.h[0].overflowing_add(m as u64);
-        let (h1, carry1) = self.h[1].overflowing_add((m >> 64) as u64);
-        let (h1, carry2) = h1.overflowing_add(u64::from(carry));
-        let h2 = self.h[2] + 1 + u64::from(carry1 | carry2);
+        let m = U128::from_le_bytes(block);
+        let (h0, carry) = self.h[0].overflowing_add(low_64(m));
+        let (h1, carry1) = self.h[1].overflowing_add(high_64(m));
+        let (h1, carry2) = h1.overflowing_add(U64::from(carry));
+        let h2 = self.h[2] + 1 + U64::from(carry1 | carry2);
         debug_assert!(h2 <= 6);
         let [r0, r1] = self.r;
-        let d0 = wide(h0, r0) + wide(h1, self.r1_folded);
-        let d1 = wide(h0, r1) + wide(h1, r0) + u128::from(h2 * self.r1_folded);
+        let d0 = product(h0, r0) + product(h1, self.r1_folded);
+        let d1 = product(h0, r1) + product(h1, r0) + U128::from(h2 * self.r1_folded);
         let d2 = h2 * r0;
 
-        let (h1, carry) = (d1 as u64).overflowing_add((d0 >> 64) as u64);
-        let h2 = d2 + (d1 >> 64) as u64 + u64::from(carry);
+        let (h1, carry) = low_64(d1).overflowing_add(high_64(d0));
+        let h2 = d2 + high_64(d1) + U64::from(carry);
         // 2^130 = 5: what lies above counts five times, h2 / 4 * 5 = (h2 & !3) + h2 / 4
-        let (h0, carry) = (d0 as u64).overflowing_add((h2 & !3) + (h2 >> 2));
-        let (h1, carry) = h1.overflowing_add(u64::from(carry));
-        self.h = [h0, h1, (h2 & 3) + u64::from(carry)];
+        let (h0, carry) = low_64(d0).overflowing_add((h2 & !3) + (h2 >> 2));
+        let (h1, carry) = h1.overflowing_add(U64::from(carry));
+        self.h = [h0, h1, (h2 & 3) + U64::from(carry)];
         debug_assert!(self.h[2] <= 4);
     }
 
     /// `h` and `r`, for a hash that goes on in other limbs.
     #[inline(always)]
-    pub(crate) fn state(&self) -> ([u64; 3], [u64; 2]) {
+    pub(crate) fn state(&self) -> ([U64; 3], [U64; 2]) {
         (self.h, self.r)
     }
 
     /// Goes on from `h`, whose top limb is at most 4.
     #[inline(always)]
-    pub(crate) fn resume(&mut self, h: [u64; 3]) {
+    pub(crate) fn resume(&mut self, h: [U64; 3]) {
+        debug_assert!(h[2] <= 4);
         self.h = h;
     }
 
@@ -73,19 +75,19 @@ impl Scalar {
     #[inline(always)]
     pub(crate) fn tag(self) -> [u8; 16] {
         let [h0, h1, h2] = self.h;
-        let low = u128::from(h0) | u128::from(h1) << 64;
+        let low = join(h0, h1);
         // at most 4 * 2^128 + 2^128 - 1, less than twice the prime: subtract it once if it fits,
         // which is when adding 5 passes 2^130
-        let (reduced, carry) = low.overflowing_add(5);
-        let passes = (h2 + u64::from(carry)) >> 2;
-        let mask = u128::from(passes).wrapping_neg();
+        let (reduced, carry) = low.overflowing_add(U128::from(5u8));
+        let passes = (h2 + U64::from(carry)) >> 2;
+        debug_assert!(passes <= 1);
+        let mask = U128::from(passes).wrapping_neg();
         let low = (low & !mask) | (reduced & mask);
-        let s = u128::from(self.s[0]) | u128::from(self.s[1]) << 64;
-        low.wrapping_add(s).to_le_bytes()
+        low.wrapping_add(join(self.s[0], self.s[1])).to_le_bytes()
     }
 }
 
 #[inline(always)]
-fn wide(x: u64, y: u64) -> u128 {
-    u128::from(x) * u128::from(y)
+fn product(x: U64, y: U64) -> U128 {
+    U128::from(x) * U128::from(y)
 }

@@ -9,6 +9,7 @@
 
 use core::marker::PhantomData;
 
+use super::integers::{U64, U128, high_64, low_64};
 use super::scalar::Scalar;
 use super::{BLOCK, Hash, Key};
 use crate::isa::text::Source;
@@ -17,16 +18,17 @@ use crate::isa::text::Source;
 pub(crate) trait Multiply52: Copy {
     type Lanes: Lanes;
 
+    /// `x` in every lane.
     fn splat(self, x: u64) -> Self::Lanes;
 
     /// `x` in lane 0, zero in the others.
-    fn first(self, x: u64) -> Self::Lanes;
+    fn first(self, x: U64) -> Self::Lanes;
 
-    /// The low and the high halves of eight blocks, both in the order of [`LANE_POWERS`].
+    /// The low and the high halves of eight blocks, both in the order 0 4 1 5 2 6 3 7.
     fn load(self, blocks: Source<'_>) -> [Self::Lanes; 2];
 
     /// As [`Self::load`], of at most seven blocks filled up with zeros, and of `length` as the eighth.
-    fn load_end(self, rest: Source<'_>, lengths: [u64; 2]) -> [Self::Lanes; 2];
+    fn load_end(self, rest: Source<'_>, lengths: [U64; 2]) -> [Self::Lanes; 2];
 }
 
 /// Eight unsigned integers of 64 bits.
@@ -50,23 +52,21 @@ pub(crate) trait Lanes: Copy {
     fn spread(self) -> Self;
 
     /// The sum of all lanes.
-    fn sum(self) -> u64;
+    fn sum(self) -> U64;
 }
 
-/// The power of `r` that the block in each lane still has to be multiplied with after a step.
-const LANE_POWERS: [u32; 8] = [8, 4, 7, 3, 6, 2, 5, 1];
-
-const LOW_44: u64 = (1 << 44) - 1;
+const LOW_40: u64 = (1 << 40) - 1;
 const LOW_42: u64 = (1 << 42) - 1;
+const LOW_44: u64 = (1 << 44) - 1;
 
 /// A number modulo 2^130 - 5 in each lane: `l[0] + l[1] 2^44 + l[2] 2^88`.
-type Number<L> = [L; 3];
+pub(super) type Number<L> = [L; 3];
 
 /// A factor: a number, and its two upper limbs times 20 for products that pass 2^132 = 4 * 2^130.
 #[derive(Clone, Copy)]
-struct Factor<L> {
-    r: Number<L>,
-    folded: [L; 2],
+pub(super) struct Factor<L> {
+    pub(super) r: Number<L>,
+    pub(super) folded: [L; 2],
 }
 
 impl<L: Lanes> Factor<L> {
@@ -93,6 +93,7 @@ impl<L: Lanes> Products<L> {
     /// Adds `x * y`.
     #[inline(always)]
     fn add(&mut self, x: Number<L>, y: &Factor<L>) {
+        debug_assert!(x.into_iter().chain(y.r).chain(y.folded).all(fits::<52, L>));
         let ([r0, r1, r2], [f1, f2]) = (y.r, y.folded);
         macro_rules! row {
             ($x:expr, $y0:expr, $y1:expr, $y2:expr) => {
@@ -118,12 +119,20 @@ impl<L: Lanes> Products<L> {
         let l2 = low[2].add(high[1].shift_left::<8>()).add(l1.shift_right::<44>());
         let over = high[2].shift_left::<10>().add(l2.shift_right::<42>());
         let l0 = low[0].and(isa.splat(LOW_44)).add(over).add(over.shift_left::<2>());
-        [
+        let sum = [
             l0.and(isa.splat(LOW_44)),
             l1.and(isa.splat(LOW_44)).add(l0.shift_right::<44>()),
             l2.and(isa.splat(LOW_42)),
-        ]
+        ];
+        debug_assert!(fits::<45, L>(sum[1]));
+        sum
     }
+}
+
+/// Whether every lane of `x` is below 2^BITS.
+#[inline(always)]
+fn fits<const BITS: u32, L: Lanes>(x: L) -> bool {
+    x.shift_right::<BITS>().sum() == 0
 }
 
 #[inline(always)]
@@ -150,18 +159,18 @@ fn add<L: Lanes>(x: Number<L>, y: Number<L>) -> Number<L> {
 
 /// Numbers of 130 bits and a little, from 64-bit limbs.
 #[inline(always)]
-fn limbs_of_44(h: [u64; 3]) -> [u64; 3] {
+fn limbs_of_44(h: [U64; 3]) -> [U64; 3] {
     [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
 }
 
 /// The hash.
 pub(crate) struct Wide<I: Multiply52> {
-    single: Scalar,
-    v: Number<I::Lanes>,
+    pub(super) single: Scalar,
+    pub(super) v: Number<I::Lanes>,
     /// r^8 in every lane.
-    step: Factor<I::Lanes>,
-    /// The powers of [`LANE_POWERS`].
-    lanes: Factor<I::Lanes>,
+    pub(super) step: Factor<I::Lanes>,
+    /// r^8, r^4, r^7, r^3, r^6, r^2, r^5, r^1: what each block of a step lacks at the end.
+    pub(super) lanes: Factor<I::Lanes>,
     _isa: PhantomData<I>,
 }
 
@@ -173,9 +182,9 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
     fn new(isa: I, key: Key) -> Self {
         let single = Scalar::new(key);
         let (_, [r0, r1]) = single.state();
-        let r = limbs_of_44([r0, r1, 0]);
-        let r = [isa.splat(r[0]), isa.splat(r[1]), isa.splat(r[2])];
-        // the exponents in the lanes, each step filling in what LANE_POWERS wants modulo 2, 4 and 8
+        let r = limbs_of_44([r0, r1, U64::default()]);
+        let r = spread([isa.first(r[0]), isa.first(r[1]), isa.first(r[2])]);
+        // the exponents in the lanes, each step filling in what `lanes` wants modulo 2, 4 and 8
         let r2 = multiply(isa, r, &Factor::new(r));
         let p2 = select::<_, 0b0011_0011>(r2, r); // 2 2 1 1 2 2 1 1
         let p4 = multiply(isa, p2, &Factor::new(r2)); // 4 4 3 3 4 4 3 3
@@ -215,7 +224,7 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
     }
 
     #[inline(always)]
-    fn end(isa: I, rest: Source<'_>, lengths: [u64; 2]) -> Self::End {
+    fn end(isa: I, rest: Source<'_>, lengths: [U64; 2]) -> Self::End {
         isa.load_end(rest, lengths)
     }
 
@@ -228,13 +237,12 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
         let l2 = l2 + (l1 >> 44);
         let over = l2 >> 42;
         // eight lanes leave a few bits above 2^130
-        let low = u128::from(l0 & LOW_44) | u128::from(l1 & LOW_44) << 44;
-        let high = u128::from(l2 & LOW_42);
-        let (low, carry) = low.overflowing_add((high & ((1 << 40) - 1)) << 88);
-        debug_assert!(!carry);
-        let (low, carry) = low.overflowing_add(u128::from(over * 5));
-        let top = (high >> 40) as u64 + u64::from(carry);
-        self.single.resume([low as u64, (low >> 64) as u64, top]);
+        let low = U128::from(l0 & LOW_44) + (U128::from(l1 & LOW_44) << 44);
+        let high = l2 & LOW_42;
+        let low = low + (U128::from(high & LOW_40) << 88);
+        let (low, carry) = low.overflowing_add(U128::from(over * 5));
+        let top = (high >> 40) + U64::from(carry);
+        self.single.resume([low_64(low), high_64(low), top]);
         self.single.tag()
     }
 }
