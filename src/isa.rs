@@ -15,8 +15,12 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 pub(crate) mod portable;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub(crate) mod ssse3;
 pub(crate) mod text;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;

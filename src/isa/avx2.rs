@@ -1,0 +1,200 @@
+//! AVX2: eight words at a time.
+
+use core::arch::x86_64::*;
+
+use super::portable::xor_below_16;
+use super::text::{Stream, Window};
+use super::{Features, Isa, Kernel, Word};
+use crate::poly1305::Poly1305;
+use crate::poly1305::steps::Steps;
+
+/// The proof that this CPU has AVX2 and BMI2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    pub(crate) fn new(features: Features) -> Option<Self> {
+        features.include(Features::AVX2 | Features::BMI2).then_some(Self(()))
+    }
+}
+
+impl Isa for Avx2 {
+    type Word = Ymm;
+
+    #[inline(always)]
+    fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,bmi2")]
+        #[inline]
+        fn featured<K: Kernel<Avx2>>(isa: Avx2, kernel: K) -> K::Output {
+            kernel.run(isa)
+        }
+        // SAFETY: the token proves the features.
+        unsafe { featured(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u32) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_set1_epi32(x.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn splat_row(self, row: [u32; 4]) -> Ymm {
+        let [a, b, c, d] = row.map(u32::cast_signed);
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(a, b, c, d, a, b, c, d) })
+    }
+
+    #[inline(always)]
+    fn lane_numbers(self) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) })
+    }
+
+    #[inline(always)]
+    fn row_numbers(self) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0) })
+    }
+
+    #[inline(always)]
+    fn xor(self, stream: &Stream<'_>, at: usize, window: &Window<'_>) {
+        let mut done = 0;
+        while window.len() - done >= Ymm::BYTES {
+            let stream = stream.pointer(at + done, Ymm::BYTES);
+            // SAFETY: 32 bytes are there to read, and the token proves AVX2.
+            let stream = Ymm(unsafe { _mm256_loadu_si256(stream.cast()) });
+            stream.xor_into(window, done);
+            done += Ymm::BYTES;
+        }
+        if window.len() - done >= 16 {
+            window.xor::<16>(done, stream.array(at + done));
+            done += 16;
+        }
+        xor_below_16(stream, at, window, done);
+    }
+}
+
+/// Runs an instruction on vectors.
+macro_rules! run {
+    ($instruction:path, $($vector:expr),+) => {
+        // SAFETY: a Ymm proves AVX2, and the instruction touches registers only.
+        Ymm(unsafe { $instruction($($vector.0),+) })
+    };
+}
+
+/// A vector of AVX2, and so the proof that the CPU has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ymm(__m256i);
+
+impl Ymm {
+    /// Moves the bytes within each word: byte `i` takes the value of byte `order[i]`.
+    #[inline(always)]
+    fn shuffle_bytes(self, order: [u8; 4]) -> Self {
+        let order = u32::from_le_bytes(order);
+        let [a, b, c, d] = [0, 4, 8, 12].map(|at| (order + 0x0101_0101 * at).cast_signed());
+        // SAFETY: a Ymm proves AVX2.
+        let order = Self(unsafe { _mm256_setr_epi32(a, b, c, d, a, b, c, d) });
+        run!(_mm256_shuffle_epi8, self, order)
+    }
+
+    /// Rotates each word left by `LEFT`, which is 32 less `RIGHT`.
+    #[inline(always)]
+    fn shift_and_or<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+        const { assert!(LEFT + RIGHT == 32) };
+        let left = run!(_mm256_slli_epi32::<LEFT>, self);
+        let right = run!(_mm256_srli_epi32::<RIGHT>, self);
+        run!(_mm256_or_si256, left, right)
+    }
+}
+
+impl Word for Ymm {
+    const LANES: usize = 8;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        run!(_mm256_add_epi32, self, other)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        run!(_mm256_xor_si256, self, other)
+    }
+
+    #[inline(always)]
+    fn rotate_left<const N: i32>(self) -> Self {
+        match N {
+            16 => self.shuffle_bytes([2, 3, 0, 1]),
+            12 => self.shift_and_or::<12, 20>(),
+            8 => self.shuffle_bytes([3, 0, 1, 2]),
+            _ => self.shift_and_or::<7, 25>(),
+        }
+    }
+
+    #[inline(always)]
+    fn turn<const N: i32>(self) -> Self {
+        match N {
+            1 => run!(_mm256_shuffle_epi32::<0b00_11_10_01>, self),
+            2 => run!(_mm256_shuffle_epi32::<0b01_00_11_10>, self),
+            _ => run!(_mm256_shuffle_epi32::<0b10_01_00_11>, self),
+        }
+    }
+
+    #[inline(always)]
+    fn transpose(words: [Self; 16]) -> [Self; 16] {
+        let mut quads = words;
+        for i in 0..4 {
+            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+            let ab_low = run!(_mm256_unpacklo_epi32, a, b);
+            let ab_high = run!(_mm256_unpackhi_epi32, a, b);
+            let cd_low = run!(_mm256_unpacklo_epi32, c, d);
+            let cd_high = run!(_mm256_unpackhi_epi32, c, d);
+            quads[i] = run!(_mm256_unpacklo_epi64, ab_low, cd_low);
+            quads[4 + i] = run!(_mm256_unpackhi_epi64, ab_low, cd_low);
+            quads[8 + i] = run!(_mm256_unpacklo_epi64, ab_high, cd_high);
+            quads[12 + i] = run!(_mm256_unpackhi_epi64, ab_high, cd_high);
+        }
+        let mut blocks = words;
+        for i in 0..4 {
+            let [b0, b1, b2, b3] =
+                Self::unzip([quads[4 * i], quads[4 * i + 1], quads[4 * i + 2], quads[4 * i + 3]]);
+            blocks[2 * i] = b0;
+            blocks[2 * i + 1] = b1;
+            blocks[8 + 2 * i] = b2;
+            blocks[9 + 2 * i] = b3;
+        }
+        blocks
+    }
+
+    #[inline(always)]
+    fn unzip(rows: [Self; 4]) -> [Self; 4] {
+        let [a, b, c, d] = rows;
+        [
+            run!(_mm256_permute2x128_si256::<0x20>, a, b),
+            run!(_mm256_permute2x128_si256::<0x20>, c, d),
+            run!(_mm256_permute2x128_si256::<0x31>, a, b),
+            run!(_mm256_permute2x128_si256::<0x31>, c, d),
+        ]
+    }
+
+    #[inline(always)]
+    fn keep(self, stream: &mut Stream<'_>, at: usize) {
+        let place = stream.place(at, Self::BYTES);
+        // SAFETY: 32 bytes of room are there, and a Ymm proves AVX2.
+        unsafe { _mm256_storeu_si256(place.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn xor_into(self, window: &Window<'_>, at: usize) {
+        let (src, dst) = window.pointers(at, Self::BYTES);
+        // SAFETY: 32 bytes are there to read, and a Ymm proves AVX2.
+        let text = Self(unsafe { _mm256_loadu_si256(src.cast()) });
+        let text = text.xor(self);
+        // SAFETY: 32 bytes are there to write.
+        unsafe { _mm256_storeu_si256(dst.cast(), text.0) };
+    }
+}
+
+impl Poly1305 for Avx2 {
+    type Hash = Steps<4>;
+}
