@@ -16,7 +16,7 @@ started=()
 cd "$work"
 
 finish() {
-    local code=$?
+    local code=${1:-$?}
     for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
     [ "$code" = 0 ] || { tail -n 30 "$work"/*.log >&2 || true; echo "FAIL $(basename "$0")" >&2; }
     rm -rf "$work"
