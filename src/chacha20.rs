@@ -1,8 +1,9 @@
 //! ChaCha20 (RFC 8439 section 2.3), over any vector of words.
 #![doc = include_str!("../docs/chacha20.md")]
 
-use crate::isa::text::{Stream, Window};
+use crate::isa::text::{Source, Stream, Window};
 use crate::isa::{Isa, Word};
+use crate::poly1305::scalar::Scalar;
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 64;
@@ -21,6 +22,9 @@ pub(crate) struct State<'a> {
 pub(crate) trait Stitch {
     /// Called once between any two double rounds.
     fn step(&mut self);
+
+    /// Takes at most `most` steps to be done by the caller, who absorbs the blocks one by one.
+    fn steps(&mut self, most: usize) -> Option<(&mut Scalar, Source<'_>)>;
 }
 
 /// Nothing to hide.
@@ -29,6 +33,24 @@ pub(crate) struct Alone;
 impl Stitch for Alone {
     #[inline(always)]
     fn step(&mut self) {}
+
+    #[inline(always)]
+    fn steps(&mut self, _: usize) -> Option<(&mut Scalar, Source<'_>)> {
+        None
+    }
+}
+
+/// What an instruction set may do in a way of its own.
+pub(crate) trait ChaCha20: Isa {
+    /// Twenty rounds on the words of [`widest`] blocks.
+    #[inline(always)]
+    fn rounds(self, v: &mut [Self::Word; 16], stitch: &mut impl Stitch) {
+        for _ in 0..9 {
+            double_round(v);
+            stitch.step();
+        }
+        double_round(v);
+    }
 }
 
 /// Blocks that the widest batch makes.
@@ -45,7 +67,7 @@ pub(crate) const fn widest_rows<I: Isa>() -> usize {
 ///
 /// `blocks` is at most [`widest`].
 #[inline(always)]
-pub(crate) fn batch<I: Isa>(
+pub(crate) fn batch<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
@@ -82,7 +104,7 @@ pub(crate) fn row_batch<I: Isa>(
 
 /// XORs [`widest`] blocks of keystream, from block `counter` on, into `window`, which is as long.
 #[inline(always)]
-pub(crate) fn tile<I: Isa>(
+pub(crate) fn tile<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
@@ -97,7 +119,7 @@ pub(crate) fn tile<I: Isa>(
 
 /// One block in each lane: a vector holds one word of the state, and its lanes are the blocks.
 #[inline(always)]
-fn columns<I: Isa>(
+fn columns<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
@@ -114,11 +136,7 @@ fn columns<I: Isa>(
     start[12] = start[12].add(isa.lane_numbers());
 
     let mut v = start;
-    for _ in 0..9 {
-        double_round(&mut v);
-        stitch.step();
-    }
-    double_round(&mut v);
+    isa.rounds(&mut v, stitch);
     for i in 0..16 {
         v[i] = v[i].add(start[i]);
     }

@@ -16,7 +16,7 @@
 
 use core::marker::PhantomData;
 
-use crate::chacha20::{self, Alone, State, Stitch};
+use crate::chacha20::{self, Alone, ChaCha20, State, Stitch};
 use crate::isa::text::{Room, Source, Stream, Text};
 use crate::isa::{Isa, Kernel};
 use crate::poly1305::scalar::Scalar;
@@ -47,7 +47,7 @@ pub(crate) struct Message<'a, D> {
     direction: PhantomData<D>,
 }
 
-impl<I: Poly1305, D: Direction> Kernel<I> for Message<'_, D> {
+impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Message<'_, D> {
     type Output = [u8; 16];
 
     #[inline(always)]
@@ -86,7 +86,7 @@ impl<'a, D: Direction> Message<'a, D> {
     }
 
     #[inline(always)]
-    fn long<I: Poly1305>(mut self, isa: I) -> [u8; 16] {
+    fn long<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
         let ciphertext = self.ciphertext();
         let lengths = self.lengths();
@@ -204,6 +204,16 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
         if self.hashed + H::STEP * poly1305::BLOCK <= self.to {
             self.take();
         }
+    }
+
+    #[inline(always)]
+    fn steps(&mut self, most: usize) -> Option<(&mut Scalar, Source<'_>)> {
+        let step = H::STEP * poly1305::BLOCK;
+        let hash = self.hash.single()?;
+        let next = self.hashed + step * most.min(self.to.saturating_sub(self.hashed) / step);
+        let blocks = self.ciphertext.range(self.hashed, next);
+        self.hashed = next;
+        Some((hash, blocks))
     }
 }
 

@@ -1,12 +1,17 @@
 //! AVX2: eight words at a time.
 
+mod rounds;
+
 use core::arch::x86_64::*;
 
+use self::rounds::{BLOCKS, rounds};
 use super::portable::xor_below_16;
-use super::text::{Stream, Window};
+use super::text::{Source, Stream, Window};
 use super::{Features, Isa, Kernel, Word};
-use crate::poly1305::Poly1305;
+use crate::chacha20::{ChaCha20, Stitch};
+use crate::poly1305::scalar::Scalar;
 use crate::poly1305::steps::Steps;
+use crate::poly1305::{Key, Poly1305};
 
 /// The proof that this CPU has AVX2 and BMI2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -195,6 +200,39 @@ impl Word for Ymm {
     }
 }
 
+impl ChaCha20 for Avx2 {
+    #[inline(always)]
+    fn rounds(self, v: &mut [Ymm; 16], stitch: &mut impl Stitch) {
+        let mut words = [v[0].0; 16];
+        for i in 0..16 {
+            words[i] = v[i].0;
+        }
+        let mut idle = Scalar::new(Key::new([0; 32]));
+        let (hash, blocks) = stitch.steps(10).unwrap_or((&mut idle, Source::from(&[][..])));
+        let (mut h, [r0, r1]) = hash.state();
+        // SAFETY: the token proves AVX2 and BMI2.
+        unsafe { rounds(&mut words, &mut h, [r0, r1, r1 + (r1 >> 2)], blocks, LEFT_16, LEFT_8) };
+        hash.resume(h);
+        for i in 0..16 {
+            v[i] = Ymm(words[i]);
+        }
+    }
+}
+
+const LEFT_16: [u8; 32] = byte_order([2, 3, 0, 1]);
+const LEFT_8: [u8; 32] = byte_order([3, 0, 1, 2]);
+
+/// The order of bytes that gives byte `i` of each word the value of its byte `word[i]`.
+const fn byte_order(word: [u8; 4]) -> [u8; 32] {
+    let mut order = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        order[i] = word[i % 4] + (i as u8 % 16 & !3);
+        i += 1;
+    }
+    order
+}
+
 impl Poly1305 for Avx2 {
-    type Hash = Steps<4>;
+    type Hash = Steps<BLOCKS>;
 }

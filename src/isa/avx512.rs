@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::text::{Source, Stream, Window};
 use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::wide::{Lanes, Multiply52, Wide};
 
@@ -209,6 +210,8 @@ impl Word for Zmm {
         unsafe { _mm512_storeu_si512(dst.cast(), text) };
     }
 }
+
+impl ChaCha20 for Avx512 {}
 
 impl Poly1305 for Avx512 {
     type Hash = Wide<Self>;

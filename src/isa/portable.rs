@@ -2,6 +2,7 @@
 
 use super::text::{Stream, Window};
 use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
 
@@ -155,6 +156,8 @@ impl Word for Quad {
         window.xor(at, self.bytes());
     }
 }
+
+impl ChaCha20 for Portable {}
 
 impl Poly1305 for Portable {
     type Hash = Steps<2>;

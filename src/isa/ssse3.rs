@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 use super::portable::xor_below_16;
 use super::text::{Stream, Window};
 use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
 
@@ -176,6 +177,8 @@ impl Word for Xmm {
         unsafe { _mm_storeu_si128(dst.cast(), text.0) };
     }
 }
+
+impl ChaCha20 for Ssse3 {}
 
 impl Poly1305 for Ssse3 {
     type Hash = Steps<2>;

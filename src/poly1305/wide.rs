@@ -218,6 +218,11 @@ impl<I: Multiply52> Hash<I> for Wide<I> {
     }
 
     #[inline(always)]
+    fn single(&mut self) -> Option<&mut Scalar> {
+        None
+    }
+
+    #[inline(always)]
     fn step(&mut self, isa: I, blocks: Source<'_>) {
         let sum = add(self.v, number(isa, isa.load(blocks)));
         self.v = multiply(isa, sum, &self.step);
