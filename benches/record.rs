@@ -71,7 +71,11 @@ fn main() {
                 .into_iter()
                 .map(|it| layout_entry(it.name.clone(), it.only(chacha).cipher_suites[0], distance))
                 .collect();
+            arena.misses = 0;
             report.contest(&format!("{version} layout {distance}"), 16_384, &mut arena, entries);
+            if arena.misses > 0 {
+                println!("calls that met another layout: {}", arena.misses);
+            }
         }
     }
     report.finish();
@@ -86,6 +90,8 @@ struct Arena {
     next: usize,
     len: usize,
     calls: usize,
+    /// Calls of [`layout_entry`] that met another layout than they were to.
+    misses: usize,
 }
 
 impl Arena {
@@ -97,6 +103,7 @@ impl Arena {
             next: 0,
             len,
             calls: (8192 / len).clamp(4, 32),
+            misses: 0,
         }
     }
 
@@ -200,8 +207,11 @@ fn layout_entry(name: String, suite: SupportedCipherSuite, distance: usize) -> E
                     let payload = OutboundChunks::Single(text);
                     let record = encrypter.encrypt(message(payload), seq);
                     seq += 1;
-                    destination =
-                        record.expect("a record in range").payload.as_ref().as_ptr().addr();
+                    let record = record.expect("a record in range");
+                    let actual = record.payload.as_ref().as_ptr().addr();
+                    let expected = seq == 1 || actual % PAGE == destination % PAGE;
+                    arena.misses += usize::from(!expected);
+                    destination = actual;
                 }
             },
         )
@@ -211,7 +221,6 @@ fn layout_entry(name: String, suite: SupportedCipherSuite, distance: usize) -> E
 
 /// The offset from `base` that is `distance` below `destination`, modulo a page.
 fn destination_offset(destination: usize, distance: usize, base: usize) -> usize {
-    const PAGE: usize = 4096;
     destination.wrapping_sub(distance).wrapping_sub(base) % PAGE
 }
 
@@ -243,6 +252,8 @@ fn decrypter(suite: SupportedCipherSuite) -> Box<dyn MessageDecrypter> {
         }
     }
 }
+
+const PAGE: usize = 4096;
 
 /// Half of a usual second-level cache.
 const POOL: usize = 256 << 10;

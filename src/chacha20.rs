@@ -1,7 +1,7 @@
 //! ChaCha20 (RFC 8439 section 2.3), over any vector of words.
 #![doc = include_str!("../docs/chacha20.md")]
 
-use crate::isa::text::{Stream, Window};
+use crate::isa::text::{Source, Stream, Window};
 use crate::isa::{Isa, Word};
 
 /// Bytes of a block.
@@ -46,6 +46,19 @@ impl From<&[u8; 12]> for Nonce {
 pub(crate) trait Stitch {
     /// Called once between any two double rounds.
     fn step(&mut self);
+
+    /// Hands out at most `most` steps of a hash that absorbs block by block.
+    fn lend(&mut self, most: usize) -> Option<Lent<'_>>;
+
+    /// Takes back the state of a hash whose blocks were lent.
+    fn give_back(&mut self, h: [u64; 3]);
+}
+
+/// The state of a hash in 64-bit limbs, its `r`, and the blocks to be absorbed.
+pub(crate) struct Lent<'a> {
+    pub(crate) h: [u64; 3],
+    pub(crate) r: [u64; 2],
+    pub(crate) blocks: Source<'a>,
 }
 
 /// Nothing to hide.
@@ -54,6 +67,14 @@ pub(crate) struct Alone;
 impl Stitch for Alone {
     #[inline(always)]
     fn step(&mut self) {}
+
+    #[inline(always)]
+    fn lend(&mut self, _: usize) -> Option<Lent<'_>> {
+        None
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, _: [u64; 3]) {}
 }
 
 /// Blocks of keystream in a tile: one for each lane.
@@ -78,6 +99,16 @@ pub(crate) trait ChaCha20: Isa {
 
     /// Whether the first tile has registers to run its first rounds beside the rows of the key block.
     const HEAD_START: bool;
+
+    /// `count` double rounds of a tile.
+    #[inline(always)]
+    fn tile_rounds(self, v: &mut [Self::Word; 16], count: usize, stitch: &mut impl Stitch) {
+        stitch.step();
+        for _ in 0..count {
+            double_round(v);
+            stitch.step();
+        }
+    }
 }
 
 /// Writes at least `blocks` blocks of keystream, at most `SETS * row_blocks`, to the start of `stream`.
@@ -129,7 +160,7 @@ impl Tiles {
 
     /// Begins the tile whose first block is `counter`.
     #[inline(always)]
-    pub(crate) fn begin<I: Isa>(&self, isa: I, counter: u32) -> Tile<'_, I> {
+    pub(crate) fn begin<I: ChaCha20>(&self, isa: I, counter: u32) -> Tile<'_, I> {
         let mut v = [isa.splat(0); 16];
         for i in 0..16 {
             v[i] = isa.splat(self.begun[i]);
@@ -143,29 +174,18 @@ impl Tiles {
 }
 
 /// As many blocks as a vector has lanes: a vector holds one word of the state, a lane one block.
-pub(crate) struct Tile<'a, I: Isa> {
+pub(crate) struct Tile<'a, I: ChaCha20> {
     isa: I,
     start: &'a [u32; 16],
     counters: I::Word,
     v: [I::Word; 16],
 }
 
-impl<I: Isa> Tile<'_, I> {
-    /// One double round; there are nine after [`Tiles::begin`].
-    #[inline(always)]
-    fn double_round(&mut self) {
-        column_round(&mut self.v);
-        diagonal_round(&mut self.v);
-    }
-
+impl<I: ChaCha20> Tile<'_, I> {
     /// The double rounds after the first `done`.
     #[inline(always)]
     pub(crate) fn rounds(&mut self, done: usize, stitch: &mut impl Stitch) {
-        stitch.step();
-        for _ in done..10 {
-            self.double_round();
-            stitch.step();
-        }
+        self.isa.tile_rounds(&mut self.v, 10 - done, stitch);
     }
 
     #[inline(always)]
@@ -220,9 +240,15 @@ pub(crate) fn head<I: ChaCha20>(
     for _ in 0..5 {
         rows.double_round();
         rows.double_round();
-        tile.double_round();
+        double_round(&mut tile.v);
     }
     (rows.keep(stream), 6)
+}
+
+#[inline(always)]
+pub(crate) fn double_round<W: Word>(v: &mut [W; 16]) {
+    column_round(v);
+    diagonal_round(v);
 }
 
 /// (Written out line by line: a loop over a table of indices would spill.)

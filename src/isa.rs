@@ -15,8 +15,12 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
 pub(crate) mod portable;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub(crate) mod ssse3;
 pub(crate) mod text;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;
@@ -78,7 +82,14 @@ pub(crate) trait Isa: Copy {
     );
 
     /// Zeroes what has been written to `stream`.
-    fn wipe(self, stream: &mut Stream<'_>);
+    #[inline(always)]
+    fn wipe(self, stream: &mut Stream<'_>) {
+        let mut at = 0;
+        while at < stream.source().len() {
+            stream.write(at, [0; 64]);
+            at += 64;
+        }
+    }
 }
 
 /// A vector of 32-bit words.

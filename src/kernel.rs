@@ -16,7 +16,7 @@
 
 use core::marker::PhantomData;
 
-use crate::chacha20::{self, Alone, ChaCha20, State, Stitch, Tile, Tiles};
+use crate::chacha20::{self, Alone, ChaCha20, Lent, State, Stitch, Tile, Tiles};
 use crate::isa::text::{Room, Source, Stream, Text};
 use crate::isa::{Isa, Kernel};
 use crate::poly1305::scalar::Scalar;
@@ -226,7 +226,7 @@ impl<'a, D: Direction> Message<'a, D> {
 
     /// XORs a tile into the next bytes of the text: at once if they are as many and in one piece.
     #[inline(always)]
-    fn apply<I: Isa>(&mut self, isa: I, tile: Tile<'_, I>, stream: &mut Stream<'_>) {
+    fn apply<I: ChaCha20>(&mut self, isa: I, tile: Tile<'_, I>, stream: &mut Stream<'_>) {
         let len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
         if let Some(window) = self.text.whole(len) {
             tile.xor(&window);
@@ -349,6 +349,23 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
             self.take_many();
         } else if H::MANY > 1 && self.hashed + Self::STEP <= self.to {
             self.take();
+        }
+    }
+
+    #[inline(always)]
+    fn lend(&mut self, most: usize) -> Option<Lent<'_>> {
+        let (h, r) = self.hash.single()?.state();
+        let steps = most.min(self.to.saturating_sub(self.hashed) / Self::STEP);
+        let next = self.hashed + steps * Self::STEP;
+        let blocks = self.ciphertext.range(self.hashed, next);
+        self.hashed = next;
+        Some(Lent { h, r, blocks })
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, h: [u64; 3]) {
+        if let Some(hash) = self.hash.single() {
+            hash.resume(h);
         }
     }
 }

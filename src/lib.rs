@@ -40,6 +40,10 @@
 //! - `aws-lc-rs`, `ring`: `default_provider()` and `cipher_suite` over that base; aws-lc-rs wins.
 //!   No base is on by default, since two bases in one program make rustls' own default ambiguous.
 #![no_std]
+#![cfg_attr(
+    not(feature = "rustls"),
+    allow(rustdoc::broken_intra_doc_links, reason = "the provider is not in this build")
+)]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;

@@ -1,7 +1,8 @@
 //! The examples, run as processes the way a user runs them: what they print, what they write,
 //! and how they fail.
 //!
-//! `cargo test` builds them; after `cargo test --test examples` alone they may be missing or old.
+//! Plain `cargo test` builds them. `--test`, `--examples` and `--all-targets` do not: before those,
+//! `cargo build --profile test --examples`, or the examples are missing or old.
 
 use core::time::Duration;
 use std::fs;
@@ -346,7 +347,7 @@ fn example(name: &str) -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let path = this.ancestors().nth(2).unwrap().join("examples").join(name);
     let path = path.with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(path.exists(), "{path:?} is missing: run `cargo test`, or `cargo build --examples`");
+    assert!(path.exists(), "{path:?} is missing: run plain `cargo test`, or build the examples");
     path
 }
 

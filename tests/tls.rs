@@ -9,6 +9,7 @@ mod support;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
+use rustls::crypto::CryptoProvider;
 use rustls::server::ServerSessionMemoryCache;
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, ConnectionTrafficSecrets, HandshakeKind, SupportedProtocolVersion};
@@ -186,7 +187,8 @@ fn extracted_secrets_continue_the_connection() {
             server.write_tls(&mut wire).unwrap();
             assert_eq!(ring_open(secrets.rx, version, wire), b"from our server");
 
-            let record = ring_seal(secrets.tx, version, b"from ring");
+            let (seq, secrets) = secrets.tx;
+            let record = ring_seal((seq, &secrets), version, APPLICATION_DATA, b"from ring");
             server.read_tls(&mut &record[..]).unwrap();
             server.process_new_packets().unwrap();
             let mut received = [0; 9];
@@ -196,6 +198,39 @@ fn extracted_secrets_continue_the_connection() {
     }
 }
 
+/// What comes after close_notify is treated as with ring's provider.
+#[test]
+fn records_after_close_notify() {
+    for version in [&TLS12, &TLS13] {
+        let fare = |provider: CryptoProvider| {
+            let mut client = ECDSA.client(&chacha_only(provider.clone()), version);
+            client.enable_secret_extraction = true;
+            let server = Arc::new(ECDSA.server(&provider, version));
+            let Pair { client, mut server } = Pair::connect(&Arc::new(client), &server);
+            let (seq, secrets) = client.dangerous_extract_secrets().unwrap().tx;
+
+            const WARNING_CLOSE_NOTIFY: [u8; 2] = [1, 0];
+            let alert = ring_seal((seq, &secrets), version, ALERT, &WARNING_CLOSE_NOTIFY);
+            let late = ring_seal((seq + 1, &secrets), version, APPLICATION_DATA, b"late");
+            let mut forged = late.clone();
+            forged[6] ^= 1;
+            [alert, late, forged].map(|record| {
+                server.read_tls(&mut &record[..]).unwrap();
+                let processed = format!("{:?}", server.process_new_packets());
+                let read = server.reader().read(&mut [0; 10]).map_err(|error| error.kind());
+                (processed, read)
+            })
+        };
+        let [ring, _] = bases();
+        let expected = fare(ring.provider);
+        assert_eq!(expected[0].1, Ok(0));
+        for ours in ours() {
+            assert_eq!(fare(ours.provider), expected);
+        }
+    }
+}
+
+const ALERT: u8 = 21;
 const APPLICATION_DATA: u8 = 23;
 
 /// One record of application data, decrypted by ring alone.
@@ -216,18 +251,20 @@ fn ring_open(
     text
 }
 
-/// One record of application data, encrypted by ring alone.
+/// One record, encrypted by ring alone.
 fn ring_seal(
-    (seq, secrets): (u64, ConnectionTrafficSecrets),
+    (seq, secrets): (u64, &ConnectionTrafficSecrets),
     version: &SupportedProtocolVersion,
+    content_type: u8,
     text: &[u8],
 ) -> Vec<u8> {
     let mut payload = text.to_vec();
     if *version == TLS13 {
-        payload.push(APPLICATION_DATA);
+        payload.push(content_type);
     }
-    let mut record = vec![APPLICATION_DATA, 3, 3, 0, (payload.len() + 16) as u8];
-    let (key, nonce) = ring_key(seq, &secrets);
+    let outer_type = if *version == TLS13 { APPLICATION_DATA } else { content_type };
+    let mut record = vec![outer_type, 3, 3, 0, (payload.len() + 16) as u8];
+    let (key, nonce) = ring_key(seq, secrets);
     let aad = aad(seq, version, payload.len(), record[..].try_into().unwrap());
     key.seal_in_place_append_tag(nonce, ring::aead::Aad::from(aad), &mut payload).unwrap();
     record.append(&mut payload);

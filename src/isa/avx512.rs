@@ -108,16 +108,6 @@ impl Isa for Avx512 {
             rest -= len;
         }
     }
-
-    #[inline(always)]
-    fn wipe(self, stream: &mut Stream<'_>) {
-        let zeros = Isa::splat(self, 0);
-        let mut at = 0;
-        while at < stream.source().len() {
-            zeros.keep(stream, at);
-            at += Zmm::BYTES;
-        }
-    }
 }
 
 impl Avx512 {

@@ -54,31 +54,32 @@ impl Isa for Portable {
     ) {
         let mut done = 0;
         while let Some(window) = text.some(max - done) {
-            xor_window::<KEEP>(stream, at + done, &window);
+            xor_window::<KEEP>(stream, at + done, &window, 0);
             done += window.len();
         }
         if KEEP {
-            while done % 16 != 0 {
-                stream.write(at + done, [0]);
-                done += 1;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn wipe(self, stream: &mut Stream<'_>) {
-        let mut at = 0;
-        while at < stream.source().len() {
-            stream.write(at, [0; 64]);
-            at += 64;
+            fill_up(stream, at, done);
         }
     }
 }
 
-/// XORs the whole of `window`.
+/// Zeroes from `at + done` up to a multiple of sixteen bytes after `at`.
 #[inline(always)]
-fn xor_window<const KEEP: bool>(stream: &mut Stream<'_>, at: usize, window: &Window<'_>) {
-    let mut done = 0;
+pub(super) fn fill_up(stream: &mut Stream<'_>, at: usize, mut done: usize) {
+    while !done.is_multiple_of(16) {
+        stream.write(at + done, [0]);
+        done += 1;
+    }
+}
+
+/// XORs keystream into `window` from byte `done` on; its first byte gets byte `at` of `stream`.
+#[inline(always)]
+pub(super) fn xor_window<const KEEP: bool>(
+    stream: &mut Stream<'_>,
+    at: usize,
+    window: &Window<'_>,
+    mut done: usize,
+) {
     macro_rules! piece {
         ($n:literal) => {
             let bytes = window.xor::<$n>(done, stream.array(at + done));

@@ -9,6 +9,9 @@ macro_rules! features {
         $(cpufeatures::new!($module, $name);)+
 
         impl Features {
+            #[cfg(test)]
+            pub(crate) const COUNT: u32 = [$($bit),+].len() as u32;
+
             $(pub(super) const $constant: u32 = 1 << $bit;)+
 
             pub(crate) fn detect() -> Self {

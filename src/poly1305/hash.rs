@@ -1,6 +1,7 @@
 //! What a hash is asked to do, and the key that it is given.
 
 use super::integers::{U64, join};
+use super::scalar::Scalar;
 use crate::isa::text::Source;
 
 /// Bytes of a block.
@@ -27,6 +28,9 @@ pub(crate) trait Hash<I>: Sized {
 
     /// Absorbs the first blocks of `text` singly and tells how many bytes that were.
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize;
+
+    /// The state to be worked on elsewhere, if steps absorb block by block.
+    fn single(&mut self) -> Option<&mut Scalar>;
 
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);

@@ -28,6 +28,11 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     }
 
     #[inline(always)]
+    fn single(&mut self) -> Option<&mut Scalar> {
+        Some(&mut self.0)
+    }
+
+    #[inline(always)]
     fn step(&mut self, _: I, blocks: Source<'_>) {
         for i in 0..STEP {
             self.0.absorb_block(blocks.array(i * BLOCK));

@@ -222,6 +222,11 @@ impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
     }
 
     #[inline(always)]
+    fn single(&mut self) -> Option<&mut Scalar> {
+        None
+    }
+
+    #[inline(always)]
     fn step(&mut self, isa: I, blocks: Source<'_>) {
         let sum = add(self.v, number(isa, isa.load(blocks)));
         self.v = multiply(isa, sum, &self.steps[0]);

@@ -5,6 +5,7 @@ use std::boxed::Box;
 use rustls::Error;
 use rustls::crypto::cipher::{AeadKey, Iv};
 use rustls::quic::{self, HeaderProtectionKey, PacketKey};
+use subtle::{ConditionallySelectable, ConstantTimeGreater};
 
 use crate::aead::{HeaderKey, KEY_LEN, Nonce, TAG_LEN};
 use crate::tls::{Algorithm, Refuse, TrafficKey};
@@ -165,9 +166,8 @@ fn protected_bits(first: u8) -> u8 {
 fn xor_packet_number(plain_first: u8, mask: [u8; MAX_PACKET_NUMBER_LEN], packet_number: &mut [u8]) {
     let last = plain_first & 0x03;
     for ((byte, mask), i) in packet_number.iter_mut().zip(mask).zip(0u8..) {
-        // 0xff where i <= last, else 0: the borrow of last - i, spread.
-        let keep = (last.wrapping_sub(i) >> 7).wrapping_sub(1);
-        *byte ^= mask & keep;
+        let protected = !i.ct_gt(&last);
+        *byte ^= u8::conditional_select(&0, &mask, protected);
     }
 }
 

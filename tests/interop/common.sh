@@ -3,7 +3,7 @@
 # A script prints one PASS line and exits with 0, or prints what it saw and exits with another
 # code. It runs under a deadline, in a directory of its own that is removed at the end, with every
 # process that it started. The examples are taken from $CARGO_TARGET_DIR (./target if unset),
-# directory debug or $PROFILE, as `cargo test` or `cargo build --examples` left them.
+# directory debug or $PROFILE, as plain `cargo test` left them.
 set -euo pipefail
 [ -n "${INTEROP_UNDER_DEADLINE:-}" ] ||
     INTEROP_UNDER_DEADLINE=1 exec timeout --kill-after=5 "${DEADLINE:-180}" "$0" "$@"
@@ -16,7 +16,7 @@ started=()
 cd "$work"
 
 finish() {
-    local code=$?
+    local code=${1:-$?}
     for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
     [ "$code" = 0 ] || { tail -n 30 "$work"/*.log >&2 || true; echo "FAIL $(basename "$0")" >&2; }
     rm -rf "$work"

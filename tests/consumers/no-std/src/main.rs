@@ -32,16 +32,18 @@ fn round_trip(backend: Backend) -> Result<(), Error> {
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
-    loop {}
+    abort()
 }
 
 /// The precompiled `core` names this even where panics abort.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
-// `main` is called by the C runtime.
+// The C runtime calls `main`.
 #[link(name = "c")]
-unsafe extern "C" {}
+unsafe extern "C" {
+    safe fn abort() -> !;
+}
 
 const TEXT: &[u8; 114] = b"Ladies and Gentlemen of the class of '99: If I could offer you only \
     one tip for the future, sunscreen would be it.";

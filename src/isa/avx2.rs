@@ -1,0 +1,263 @@
+//! AVX2: eight words at a time.
+
+mod rounds;
+
+use core::arch::x86_64::*;
+
+use self::rounds::{BLOCKS, rounds};
+use super::portable::{fill_up, xor_window};
+use super::text::{Source, Stream, Text, Window};
+use super::{Features, Isa, Kernel, Word};
+use crate::chacha20::{ChaCha20, Lent, Stitch};
+use crate::poly1305::Poly1305;
+use crate::poly1305::steps::Steps;
+
+/// The proof that this CPU has AVX2 and BMI2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    pub(crate) fn new(features: Features) -> Option<Self> {
+        features.include(Features::AVX2 | Features::BMI2).then_some(Self(()))
+    }
+}
+
+impl Isa for Avx2 {
+    type Word = Ymm;
+
+    #[inline(always)]
+    fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
+        #[target_feature(enable = "avx2,bmi2")]
+        #[inline(never)]
+        fn featured<K: Kernel<Avx2>>(isa: Avx2, kernel: K) -> K::Output {
+            kernel.run(isa)
+        }
+        // SAFETY: the token proves the features.
+        unsafe { featured(self, kernel) }
+    }
+
+    #[inline(always)]
+    fn splat(self, x: u32) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_set1_epi32(x.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn splat_row(self, row: [u32; 4]) -> Ymm {
+        let [a, b, c, d] = row.map(u32::cast_signed);
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(a, b, c, d, a, b, c, d) })
+    }
+
+    #[inline(always)]
+    fn lane_numbers(self) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7) })
+    }
+
+    #[inline(always)]
+    fn row_numbers(self) -> Ymm {
+        // SAFETY: the token proves AVX2.
+        Ymm(unsafe { _mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0) })
+    }
+
+    #[inline(always)]
+    fn xor<const KEEP: bool>(
+        self,
+        stream: &mut Stream<'_>,
+        at: usize,
+        text: &mut Text<'_>,
+        max: usize,
+    ) {
+        let mut at = at;
+        let mut max = max;
+        while let Some(window) = text.some(max) {
+            let mut done = 0;
+            while window.len() - done >= Ymm::BYTES {
+                let keystream = stream.pointer(at + done, Ymm::BYTES);
+                // SAFETY: 32 bytes are there to read, and the token proves AVX2.
+                let keystream = Ymm(unsafe { _mm256_loadu_si256(keystream.cast()) });
+                let written = keystream.xor_into(&window, done);
+                if KEEP {
+                    written.keep(stream, at + done);
+                }
+                done += Ymm::BYTES;
+            }
+            xor_window::<KEEP>(stream, at, &window, done);
+            at += window.len();
+            max -= window.len();
+        }
+        if KEEP {
+            fill_up(stream, at / 16 * 16, at % 16);
+        }
+    }
+}
+
+/// Runs an instruction on vectors.
+macro_rules! run {
+    ($instruction:path, $($vector:expr),+) => {
+        // SAFETY: a Ymm proves AVX2, and the instruction touches registers only.
+        Ymm(unsafe { $instruction($($vector.0),+) })
+    };
+}
+
+/// A vector of AVX2, and so the proof that the CPU has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Ymm(__m256i);
+
+impl Ymm {
+    /// Moves the bytes within each word: byte `i` takes the value of byte `order[i]`.
+    #[inline(always)]
+    fn shuffle_bytes(self, order: [u8; 4]) -> Self {
+        let order = u32::from_le_bytes(order);
+        let [a, b, c, d] = [0, 4, 8, 12].map(|at| (order + 0x0101_0101 * at).cast_signed());
+        // SAFETY: a Ymm proves AVX2.
+        let order = Self(unsafe { _mm256_setr_epi32(a, b, c, d, a, b, c, d) });
+        run!(_mm256_shuffle_epi8, self, order)
+    }
+
+    /// Rotates each word left by `LEFT`, which is 32 less `RIGHT`.
+    #[inline(always)]
+    fn shift_and_or<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+        const { assert!(LEFT + RIGHT == 32) };
+        let left = run!(_mm256_slli_epi32::<LEFT>, self);
+        let right = run!(_mm256_srli_epi32::<RIGHT>, self);
+        run!(_mm256_or_si256, left, right)
+    }
+}
+
+impl Word for Ymm {
+    const LANES: usize = 8;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        run!(_mm256_add_epi32, self, other)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        run!(_mm256_xor_si256, self, other)
+    }
+
+    #[inline(always)]
+    fn rotate_left<const N: i32>(self) -> Self {
+        match N {
+            16 => self.shuffle_bytes([2, 3, 0, 1]),
+            12 => self.shift_and_or::<12, 20>(),
+            8 => self.shuffle_bytes([3, 0, 1, 2]),
+            _ => self.shift_and_or::<7, 25>(),
+        }
+    }
+
+    #[inline(always)]
+    fn turn<const N: i32>(self) -> Self {
+        match N {
+            1 => run!(_mm256_shuffle_epi32::<0b00_11_10_01>, self),
+            2 => run!(_mm256_shuffle_epi32::<0b01_00_11_10>, self),
+            _ => run!(_mm256_shuffle_epi32::<0b10_01_00_11>, self),
+        }
+    }
+
+    #[inline(always)]
+    fn transpose(words: [Self; 16]) -> [Self; 16] {
+        let mut quads = words;
+        for i in 0..4 {
+            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+            let ab_low = run!(_mm256_unpacklo_epi32, a, b);
+            let ab_high = run!(_mm256_unpackhi_epi32, a, b);
+            let cd_low = run!(_mm256_unpacklo_epi32, c, d);
+            let cd_high = run!(_mm256_unpackhi_epi32, c, d);
+            quads[i] = run!(_mm256_unpacklo_epi64, ab_low, cd_low);
+            quads[4 + i] = run!(_mm256_unpackhi_epi64, ab_low, cd_low);
+            quads[8 + i] = run!(_mm256_unpacklo_epi64, ab_high, cd_high);
+            quads[12 + i] = run!(_mm256_unpackhi_epi64, ab_high, cd_high);
+        }
+        let mut blocks = words;
+        for i in 0..4 {
+            let [b0, b1, b2, b3] =
+                Self::unzip([quads[4 * i], quads[4 * i + 1], quads[4 * i + 2], quads[4 * i + 3]]);
+            blocks[2 * i] = b0;
+            blocks[2 * i + 1] = b1;
+            blocks[8 + 2 * i] = b2;
+            blocks[9 + 2 * i] = b3;
+        }
+        blocks
+    }
+
+    #[inline(always)]
+    fn unzip(rows: [Self; 4]) -> [Self; 4] {
+        let [a, b, c, d] = rows;
+        [
+            run!(_mm256_permute2x128_si256::<0x20>, a, b),
+            run!(_mm256_permute2x128_si256::<0x20>, c, d),
+            run!(_mm256_permute2x128_si256::<0x31>, a, b),
+            run!(_mm256_permute2x128_si256::<0x31>, c, d),
+        ]
+    }
+
+    #[inline(always)]
+    fn keep(self, stream: &mut Stream<'_>, at: usize) {
+        let place = stream.place(at, Self::BYTES);
+        // SAFETY: 32 bytes of room are there, and a Ymm proves AVX2.
+        unsafe { _mm256_storeu_si256(place.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn first_row(self) -> [u64; 2] {
+        // SAFETY: a vector proves SSE2; any sixteen bytes are two integers.
+        unsafe { core::mem::transmute(_mm256_castsi256_si128(self.0)) }
+    }
+
+    #[inline(always)]
+    fn xor_into(self, window: &Window<'_>, at: usize) -> Self {
+        let (src, dst) = window.pointers(at, Self::BYTES);
+        // SAFETY: 32 bytes are there to read, and a Ymm proves AVX2.
+        let text = Self(unsafe { _mm256_loadu_si256(src.cast()) });
+        let text = text.xor(self);
+        // SAFETY: 32 bytes are there to write.
+        unsafe { _mm256_storeu_si256(dst.cast(), text.0) };
+        text
+    }
+}
+
+impl ChaCha20 for Avx2 {
+    const ROW_SETS: usize = 3;
+    const HEAD_START: bool = false;
+
+    #[inline(always)]
+    fn tile_rounds(self, v: &mut [Ymm; 16], count: usize, stitch: &mut impl Stitch) {
+        let mut words = [v[0].0; 16];
+        for i in 0..16 {
+            words[i] = v[i].0;
+        }
+        let idle = Lent { h: [0; 3], r: [0; 2], blocks: Source::from(&[][..]) };
+        let Lent { mut h, r: [r0, r1], blocks } = stitch.lend(count).unwrap_or(idle);
+        let r = [r0, r1, r1 + (r1 >> 2)];
+        // SAFETY: the token proves AVX2 and BMI2.
+        unsafe { rounds(&mut words, count, &mut h, r, blocks, LEFT_16, LEFT_8) };
+        stitch.give_back(h);
+        for i in 0..16 {
+            v[i] = Ymm(words[i]);
+        }
+    }
+}
+
+const LEFT_16: [u8; 32] = byte_order([2, 3, 0, 1]);
+const LEFT_8: [u8; 32] = byte_order([3, 0, 1, 2]);
+
+/// The order of bytes that gives byte `i` of each word the value of its byte `word[i]`.
+const fn byte_order(word: [u8; 4]) -> [u8; 32] {
+    let mut order = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        order[i] = word[i % 4] + (i as u8 % 16 & !3);
+        i += 1;
+    }
+    order
+}
+
+impl Poly1305 for Avx2 {
+    const SINGLY: usize = 0;
+    type Short = Steps<BLOCKS>;
+    type Long = Steps<BLOCKS>;
+}
