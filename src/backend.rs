@@ -132,7 +132,8 @@ impl fmt::Display for BackendError {
 
 impl core::error::Error for BackendError {}
 
-#[cfg(all(test, any(target_arch = "x86", target_arch = "x86_64")))]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use std::vec::Vec;
 

@@ -122,7 +122,7 @@ fn guards_fault() {
         let child = unsafe { libc::fork() };
         if child == 0 {
             // SAFETY: the page is mapped without access, and the fault is the point
-            let byte = unsafe { start.offset(offset).read_volatile() };
+            let byte = unsafe { start.wrapping_offset(offset).read_volatile() };
             // SAFETY: ends the child without running anything of the parent's
             unsafe { libc::_exit(i32::from(byte) & 1) };
         }

@@ -204,8 +204,10 @@ impl Word for Ymm {
 
     #[inline(always)]
     fn first_row(self) -> [u64; 2] {
-        // SAFETY: a vector proves SSE2; any sixteen bytes are two integers.
-        unsafe { core::mem::transmute(_mm256_castsi256_si128(self.0)) }
+        // SAFETY: a Ymm proves AVX2.
+        let row = unsafe { _mm256_castsi256_si128(self.0) };
+        // SAFETY: any sixteen bytes are two integers.
+        unsafe { core::mem::transmute(row) }
     }
 
     #[inline(always)]
@@ -250,7 +252,7 @@ const fn byte_order(word: [u8; 4]) -> [u8; 32] {
     let mut order = [0; 32];
     let mut i = 0;
     while i < 32 {
-        order[i] = word[i % 4] + (i as u8 % 16 & !3);
+        order[i] = word[i % 4] + ((i as u8 % 16) & !3);
         i += 1;
     }
     order

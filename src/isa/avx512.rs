@@ -136,6 +136,14 @@ fn first_bytes(len: usize) -> u64 {
     if len >= 64 { !0 } else { !(!0 << len) }
 }
 
+/// Runs an instruction on vectors.
+macro_rules! run {
+    ($instruction:path, $($vector:expr),+) => {
+        // SAFETY: a Zmm proves AVX-512 F and IFMA, and the instruction touches registers only.
+        Zmm(unsafe { $instruction($($vector.0),+) })
+    };
+}
+
 /// A vector of AVX-512, and so the proof that the CPU has it.
 #[derive(Clone, Copy)]
 pub(crate) struct Zmm(__m512i);
@@ -155,61 +163,41 @@ impl Word for Zmm {
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_add_epi32(self.0, other.0) })
+        run!(_mm512_add_epi32, self, other)
     }
 
     #[inline(always)]
     fn xor(self, other: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_xor_si512(self.0, other.0) })
+        run!(_mm512_xor_si512, self, other)
     }
 
     #[inline(always)]
     fn rotate_left<const N: i32>(self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_rol_epi32::<N>(self.0) })
+        run!(_mm512_rol_epi32::<N>, self)
     }
 
     #[inline(always)]
     fn turn<const N: i32>(self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe {
-            match N {
-                1 => _mm512_shuffle_epi32::<0b00_11_10_01>(self.0),
-                2 => _mm512_shuffle_epi32::<0b01_00_11_10>(self.0),
-                _ => _mm512_shuffle_epi32::<0b10_01_00_11>(self.0),
-            }
-        })
+        match N {
+            1 => run!(_mm512_shuffle_epi32::<0b00_11_10_01>, self),
+            2 => run!(_mm512_shuffle_epi32::<0b01_00_11_10>, self),
+            _ => run!(_mm512_shuffle_epi32::<0b10_01_00_11>, self),
+        }
     }
 
     #[inline(always)]
     fn transpose(words: [Self; 16]) -> [Self; 16] {
         let mut quads = words;
         for i in 0..4 {
-            let [a, b, c, d] = [0, 1, 2, 3].map(|j| words[4 * i + j].0);
-            // SAFETY: a Zmm proves AVX-512 F.
-            let (ab, ab_, cd, cd_) = unsafe {
-                (
-                    _mm512_unpacklo_epi32(a, b),
-                    _mm512_unpackhi_epi32(a, b),
-                    _mm512_unpacklo_epi32(c, d),
-                    _mm512_unpackhi_epi32(c, d),
-                )
-            };
-            // SAFETY: likewise.
-            let (q0, q1, q2, q3) = unsafe {
-                (
-                    _mm512_unpacklo_epi64(ab, cd),
-                    _mm512_unpackhi_epi64(ab, cd),
-                    _mm512_unpacklo_epi64(ab_, cd_),
-                    _mm512_unpackhi_epi64(ab_, cd_),
-                )
-            };
-            quads[i] = Self(q0);
-            quads[4 + i] = Self(q1);
-            quads[8 + i] = Self(q2);
-            quads[12 + i] = Self(q3);
+            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+            let ab_low = run!(_mm512_unpacklo_epi32, a, b);
+            let ab_high = run!(_mm512_unpackhi_epi32, a, b);
+            let cd_low = run!(_mm512_unpacklo_epi32, c, d);
+            let cd_high = run!(_mm512_unpackhi_epi32, c, d);
+            quads[i] = run!(_mm512_unpacklo_epi64, ab_low, cd_low);
+            quads[4 + i] = run!(_mm512_unpackhi_epi64, ab_low, cd_low);
+            quads[8 + i] = run!(_mm512_unpacklo_epi64, ab_high, cd_high);
+            quads[12 + i] = run!(_mm512_unpackhi_epi64, ab_high, cd_high);
         }
         let mut blocks = words;
         for i in 0..4 {
@@ -226,25 +214,16 @@ impl Word for Zmm {
     #[inline(always)]
     fn unzip(rows: [Self; 4]) -> [Self; 4] {
         let [a, b, c, d] = rows;
-        // SAFETY: a Zmm proves AVX-512 F.
-        let (ab, cd, ab_, cd_) = unsafe {
-            (
-                _mm512_shuffle_i32x4::<0x44>(a.0, b.0),
-                _mm512_shuffle_i32x4::<0x44>(c.0, d.0),
-                _mm512_shuffle_i32x4::<0xee>(a.0, b.0),
-                _mm512_shuffle_i32x4::<0xee>(c.0, d.0),
-            )
-        };
-        // SAFETY: likewise.
-        let (b0, b1, b2, b3) = unsafe {
-            (
-                _mm512_shuffle_i32x4::<0x88>(ab, cd),
-                _mm512_shuffle_i32x4::<0xdd>(ab, cd),
-                _mm512_shuffle_i32x4::<0x88>(ab_, cd_),
-                _mm512_shuffle_i32x4::<0xdd>(ab_, cd_),
-            )
-        };
-        [Self(b0), Self(b1), Self(b2), Self(b3)]
+        let ab_low = run!(_mm512_shuffle_i32x4::<0x44>, a, b);
+        let cd_low = run!(_mm512_shuffle_i32x4::<0x44>, c, d);
+        let ab_high = run!(_mm512_shuffle_i32x4::<0xee>, a, b);
+        let cd_high = run!(_mm512_shuffle_i32x4::<0xee>, c, d);
+        [
+            run!(_mm512_shuffle_i32x4::<0x88>, ab_low, cd_low),
+            run!(_mm512_shuffle_i32x4::<0xdd>, ab_low, cd_low),
+            run!(_mm512_shuffle_i32x4::<0x88>, ab_high, cd_high),
+            run!(_mm512_shuffle_i32x4::<0xdd>, ab_high, cd_high),
+        ]
     }
 
     #[inline(always)]
@@ -300,8 +279,10 @@ impl Multiply52 for Avx512 {
 
     #[inline(always)]
     fn first(self, x: u64) -> Zmm {
+        // SAFETY: the token proves AVX-512 F, which includes SSE2.
+        let x = unsafe { _mm_cvtsi64_si128(x.cast_signed()) };
         // SAFETY: the token proves AVX-512 F.
-        Zmm(unsafe { _mm512_zextsi128_si512(_mm_cvtsi64_si128(x.cast_signed())) })
+        Zmm(unsafe { _mm512_zextsi128_si512(x) })
     }
 
     #[inline(always)]
@@ -335,54 +316,43 @@ impl Multiply52 for Avx512 {
 /// The low and the high quadwords of eight blocks.
 #[inline(always)]
 fn halves(a: Zmm, b: Zmm) -> [Zmm; 2] {
-    // SAFETY: a Zmm proves AVX-512 F.
-    let low = unsafe { _mm512_unpacklo_epi64(a.0, b.0) };
-    // SAFETY: likewise.
-    let high = unsafe { _mm512_unpackhi_epi64(a.0, b.0) };
-    [Zmm(low), Zmm(high)]
+    [run!(_mm512_unpacklo_epi64, a, b), run!(_mm512_unpackhi_epi64, a, b)]
 }
 
 impl Lanes for Zmm {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_add_epi64(self.0, other.0) })
+        run!(_mm512_add_epi64, self, other)
     }
 
     #[inline(always)]
     fn and(self, other: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_and_si512(self.0, other.0) })
+        run!(_mm512_and_si512, self, other)
     }
 
     #[inline(always)]
     fn or(self, other: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_or_si512(self.0, other.0) })
+        run!(_mm512_or_si512, self, other)
     }
 
     #[inline(always)]
     fn shift_left<const N: u32>(self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_slli_epi64::<N>(self.0) })
+        run!(_mm512_slli_epi64::<N>, self)
     }
 
     #[inline(always)]
     fn shift_right<const N: u32>(self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_srli_epi64::<N>(self.0) })
+        run!(_mm512_srli_epi64::<N>, self)
     }
 
     #[inline(always)]
     fn add_product_low(self, x: Self, y: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 IFMA, which its token does.
-        Self(unsafe { _mm512_madd52lo_epu64(self.0, x.0, y.0) })
+        run!(_mm512_madd52lo_epu64, self, x, y)
     }
 
     #[inline(always)]
     fn add_product_high(self, x: Self, y: Self) -> Self {
-        // SAFETY: a Zmm proves AVX-512 IFMA, which its token does.
-        Self(unsafe { _mm512_madd52hi_epu64(self.0, x.0, y.0) })
+        run!(_mm512_madd52hi_epu64, self, x, y)
     }
 
     #[inline(always)]
@@ -394,7 +364,9 @@ impl Lanes for Zmm {
     #[inline(always)]
     fn spread(self) -> Self {
         // SAFETY: a Zmm proves AVX-512 F.
-        Self(unsafe { _mm512_broadcastq_epi64(_mm512_castsi512_si128(self.0)) })
+        let first = unsafe { _mm512_castsi512_si128(self.0) };
+        // SAFETY: likewise.
+        Self(unsafe { _mm512_broadcastq_epi64(first) })
     }
 
     #[inline(always)]

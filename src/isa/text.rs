@@ -267,7 +267,10 @@ impl Window<'_> {
     pub(super) fn pointers(&self, at: usize, len: usize) -> (*const u8, *mut u8) {
         assert!(at <= self.len && len <= self.len - at);
         // SAFETY: within the window, as just checked.
-        unsafe { (self.src.add(at), self.dst.add(at)) }
+        let src = unsafe { self.src.add(at) };
+        // SAFETY: likewise.
+        let dst = unsafe { self.dst.add(at) };
+        (src, dst)
     }
 }
 
