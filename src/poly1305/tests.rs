@@ -66,6 +66,42 @@ fn accumulators_beside_the_prime() {
     }
 }
 
+/// The last reduction, of accumulators that no message can be found for: all combinations of limbs at
+/// both ends of their proven bounds and beside the prime.
+#[test]
+fn tags_of_extreme_accumulators() {
+    let p = oracle::prime();
+    let ends = |bits: u32, more: u64| {
+        let full = 1u64 << (bits - 1) << 1;
+        let below = (1..=6).map(move |i| full.wrapping_sub(i) & (u64::MAX >> (64 - bits)));
+        below.chain([0, 1]).chain((more > 0).then_some(full.wrapping_add(more))).collect()
+    };
+
+    let limbs: Vec<u64> = ends(64, 0);
+    for (h0, h1, h2) in triples(&limbs, &limbs, &[0, 1, 2, 3, 4]) {
+        let mut scalar = Scalar::new(key(CLAMP, 7));
+        scalar.resume([h0, h1, h2]);
+        let h = BigUint::from(h0) + (BigUint::from(h1) << 64) + (BigUint::from(h2) << 128);
+        assert_eq!(scalar.tag(), oracle::tag_of(&(h % &p), &[7]), "{h0:#x} {h1:#x} {h2:#x}");
+    }
+
+    let (limbs, upper): (Vec<u64>, _) = (ends(26, 0), [0, 1, (1 << 26) - 2, (1 << 26) - 1]);
+    for (h0, h1, h2) in triples(&limbs, &ends(26, 37), &upper) {
+        for (h3, h4, _) in triples(&upper, &upper, &[0]) {
+            let h = [h0, h1, h2, h3, h4];
+            let mut narrow = scalar32::Scalar::new(key(CLAMP, 7));
+            narrow.h = h.map(|limb| limb as u32);
+            let h = h.iter().rev().fold(BigUint::ZERO, |sum, limb| (sum << 26) + limb);
+            assert_eq!(narrow.tag(), oracle::tag_of(&(&h % &p), &[7]), "{h:#x}");
+        }
+    }
+}
+
+fn triples(x: &[u64], y: &[u64], z: &[u64]) -> Vec<(u64, u64, u64)> {
+    let pairs = x.iter().flat_map(|x| y.iter().map(move |y| (*x, *y)));
+    pairs.flat_map(|(x, y)| z.iter().map(move |z| (x, y, *z))).collect()
+}
+
 /// Any key, any blocks.
 #[test]
 fn random_keys_and_blocks() {
