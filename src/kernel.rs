@@ -197,7 +197,7 @@ impl<'a, D: Direction> Message<'a, D> {
             counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
             rest = len - self.text.written();
             let blocks = rest.div_ceil(chacha20::BLOCK);
-            if blocks <= chacha20::few_blocks::<I>() {
+            if blocks <= chacha20::TAIL_SETS * chacha20::row_blocks::<I>() {
                 break;
             }
             tile = tiles.begin(isa, counter);
@@ -208,7 +208,14 @@ impl<'a, D: Direction> Message<'a, D> {
                 backlog.to = self.text.written().min(backlog.end);
             }
             let blocks = rest.div_ceil(chacha20::BLOCK);
-            chacha20::few::<I, 3>(isa, self.state, counter, blocks, &mut stream, &mut backlog);
+            chacha20::few::<I, { chacha20::TAIL_SETS }>(
+                isa,
+                self.state,
+                counter,
+                blocks,
+                &mut stream,
+                &mut backlog,
+            );
             if !D::SEALS {
                 backlog.catch_up(backlog.end);
             }
@@ -306,7 +313,7 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
     /// Hashes until at least `to`.
     #[inline(always)]
     fn catch_up(&mut self, to: usize) {
-        while self.hashed + Self::MANY <= to {
+        while H::MANY > 1 && self.hashed + Self::MANY <= to {
             self.take_many();
         }
         while self.hashed < to {

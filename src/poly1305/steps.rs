@@ -46,6 +46,7 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
 
     #[inline(always)]
     fn end(_: I, rest: Source<'_>, lengths: [u64; 2]) -> End {
+        const { assert!(STEP < End::MOST) };
         debug_assert!(rest.len() < STEP * BLOCK);
         let mut end = End { blocks: [[0; BLOCK]; End::MOST], count: 0 };
         while end.count * BLOCK < rest.len() {
@@ -74,5 +75,6 @@ pub(crate) struct End {
 }
 
 impl End {
-    const MOST: usize = 8;
+    /// Of a step of four blocks, and few enough to be moved in registers.
+    const MOST: usize = 5;
 }
