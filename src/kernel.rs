@@ -361,7 +361,7 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
 
     #[inline(always)]
     fn lend(&mut self, most: usize) -> Option<Lent<'_>> {
-        let (h, r) = self.hash.single()?.state();
+        let (h, r) = self.hash.lend()?;
         let steps = most.min(self.to.saturating_sub(self.hashed) / Self::STEP);
         let next = self.hashed + steps * Self::STEP;
         let blocks = self.ciphertext.range(self.hashed, next);
@@ -371,9 +371,7 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
 
     #[inline(always)]
     fn give_back(&mut self, h: [u64; 3]) {
-        if let Some(hash) = self.hash.single() {
-            hash.resume(h);
-        }
+        self.hash.give_back(h);
     }
 }
 

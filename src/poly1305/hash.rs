@@ -1,7 +1,6 @@
 //! What a hash is asked to do, and the key that it is given.
 
 use super::integers::{U64, join};
-use super::scalar::Scalar;
 use crate::isa::text::Source;
 
 /// Bytes of a block.
@@ -29,8 +28,11 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs the first blocks of `text` singly and tells how many bytes that were.
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize;
 
-    /// The state to be worked on elsewhere, if steps absorb block by block.
-    fn single(&mut self) -> Option<&mut Scalar>;
+    /// `h` and `r` to be worked on elsewhere, if steps absorb block by block in 64-bit limbs.
+    fn lend(&self) -> Option<([U64; 3], [U64; 2])>;
+
+    /// Takes back `h`.
+    fn give_back(&mut self, h: [U64; 3]);
 
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);

@@ -71,6 +71,18 @@ impl Scalar {
         self.h = h;
     }
 
+    /// As [`Self::state`], to be given back.
+    #[inline(always)]
+    pub(crate) fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
+        Some(self.state())
+    }
+
+    /// As [`Self::resume`].
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, h: [U64; 3]) {
+        self.resume(h);
+    }
+
     /// `h mod 2^130 - 5 + s mod 2^128`.
     #[inline(always)]
     pub(crate) fn tag(self) -> [u8; 16] {

@@ -64,6 +64,18 @@ impl Scalar {
         self.h[1] += low_32(low >> 26);
     }
 
+    /// Not in 64-bit limbs, so not to be lent.
+    #[cfg(any(target_pointer_width = "32", target_pointer_width = "16"))]
+    #[inline(always)]
+    pub(crate) fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
+        None
+    }
+
+    /// Never lent.
+    #[cfg(any(target_pointer_width = "32", target_pointer_width = "16"))]
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, _: [U64; 3]) {}
+
     /// `h mod 2^130 - 5 + s mod 2^128`.
     #[inline(always)]
     pub(crate) fn tag(self) -> [u8; 16] {

@@ -1,5 +1,6 @@
 //! The hash of instruction sets whose integer units are the better multiplier.
 
+use super::integers::U64;
 use super::scalar::Scalar;
 use super::{BLOCK, Hash, Key, length_block};
 use crate::isa::text::Source;
@@ -28,8 +29,13 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     }
 
     #[inline(always)]
-    fn single(&mut self) -> Option<&mut Scalar> {
-        Some(&mut self.0)
+    fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
+        self.0.lend()
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, h: [U64; 3]) {
+        self.0.give_back(h);
     }
 
     #[inline(always)]

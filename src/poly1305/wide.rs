@@ -222,9 +222,12 @@ impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
     }
 
     #[inline(always)]
-    fn single(&mut self) -> Option<&mut Scalar> {
+    fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
         None
     }
+
+    #[inline(always)]
+    fn give_back(&mut self, _: [U64; 3]) {}
 
     #[inline(always)]
     fn step(&mut self, isa: I, blocks: Source<'_>) {
