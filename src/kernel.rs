@@ -2,16 +2,17 @@
 //! instruction sets and for both directions.
 //!
 //! ```text
-//! short:  key block and keystream of the whole message from one batch of rows
+//! single: key block and keystream of the whole message from one set of rows
 //!         XOR; hash what is the ciphertext, block by block
-//! long:   key block and first keystream from one batch
-//!         for each further batch of keystream, the last one as small as it may be:
-//!             its rounds, and in their gaps as many steps of hashing as there is ciphertext
-//!             XOR
+//! short:  the same from up to three sets of rows, hashed in steps
+//! long:   key block and first keystream from rows, beside the first rounds of the first tile where
+//!         there are registers for both
+//!         for each tile, and for the rows of the end: its rounds, and in their gaps as many steps of
+//!             hashing as there is ciphertext; XOR
 //!         hash the rest
 //! ```
 //!
-//! Seal hashes what it has written, so it runs a batch behind; open hashes what it will overwrite, so
+//! Seal hashes what it has written, so it runs a tile behind; open hashes what it will overwrite, so
 //! it must be ahead of the XOR.
 
 use core::marker::PhantomData;

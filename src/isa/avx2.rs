@@ -263,3 +263,73 @@ impl Poly1305 for Avx2 {
     type Short = Steps<BLOCKS>;
     type Long = Steps<BLOCKS>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chacha20::double_round;
+    use crate::poly1305::Key;
+    use crate::poly1305::scalar::Scalar;
+
+    /// The assembly equals the generic rounds and the scalar hash at every number of rounds and every
+    /// backlog that it can take, on words and blocks of extreme and of mixed bits.
+    #[test]
+    fn woven_rounds_equal_their_twins() {
+        // none where the CPU has no AVX2; that it must have it is tested by EXPECT_BACKENDS
+        for isa in Avx2::new(Features::detect()) {
+            isa.enter(Twins);
+        }
+    }
+
+    struct Twins;
+
+    impl Kernel<Avx2> for Twins {
+        type Output = ();
+
+        fn run(self, isa: Avx2) {
+            let mut seed = 1u64;
+            let mut random = || {
+                seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                (seed ^ seed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            };
+            for round in 0..40 {
+                for count in 0..=10 {
+                    for with in 0..=count {
+                        let mut bytes = [0; 40 * 16];
+                        bytes.fill_with(|| if round == 0 { 0xff } else { random() as u8 });
+                        let blocks = Source::from(&bytes[..with * BLOCKS * 16]);
+                        let extreme =
+                            if round == 0 { [[!0; 2]; 2] } else { [[random(), random()]; 2] };
+                        let mut twin = Scalar::new(Key::new(extreme));
+                        // a state that is not zero, as after earlier blocks
+                        twin.absorb_block([random() as u8; 16]);
+                        let (mut h, [r0, r1]) = twin.state();
+                        twin.absorb(blocks);
+
+                        let mut v = [isa.splat(0); 16];
+                        for word in &mut v {
+                            let x = if round < 2 { !0 } else { random() as u32 };
+                            *word = isa.splat(x).add(isa.lane_numbers());
+                        }
+                        let mut words = v.map(|word| word.0);
+                        let r = [r0, r1, r1 + (r1 >> 2)];
+                        // SAFETY: the token proves AVX2 and BMI2.
+                        unsafe { rounds(&mut words, count, &mut h, r, blocks, LEFT_16, LEFT_8) };
+
+                        for _ in 0..count {
+                            double_round(&mut v);
+                        }
+                        for i in 0..16 {
+                            let bits = |x: __m256i| -> [u32; 8] {
+                                // SAFETY: both are 32 bytes of any value.
+                                unsafe { core::mem::transmute(x) }
+                            };
+                            assert_eq!(bits(words[i]), bits(v[i].0), "word {i}, {with} of {count}");
+                        }
+                        assert_eq!(h, twin.state().0, "hash, {with} of {count}");
+                    }
+                }
+            }
+        }
+    }
+}
