@@ -81,10 +81,13 @@ async fn run(cli: Cli) -> Result<()> {
     println!("ChaCha20-Poly1305 backend {} over {}", cli.crypto.backend, cli.crypto.base);
 
     let shutdown = GracefulShutdown::new();
+    // One listener for all rounds: a new one would miss a Ctrl-C that came beside a connection.
+    let interrupt = tokio::signal::ctrl_c();
+    tokio::pin!(interrupt);
     loop {
         let (stream, peer) = tokio::select! {
             accepted = listener.accept() => accepted?,
-            interrupt = tokio::signal::ctrl_c() => break interrupt?,
+            interrupted = &mut interrupt => break interrupted?,
         };
         let (acceptor, root, watcher) = (acceptor.clone(), root.clone(), shutdown.watcher());
         tokio::spawn(async move {
