@@ -94,16 +94,29 @@ pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
     I::ROW_SETS * row_blocks::<I>()
 }
 
-/// Sets of rows that may end a message of tiles: with one more there would be more code, no more speed.
-pub(crate) const TAIL_SETS: usize = 2;
+/// Blocks that [`head`] makes.
+pub(crate) const fn head_blocks<I: ChaCha20>() -> usize {
+    I::HEAD_SETS * row_blocks::<I>()
+}
+
+/// The most blocks that end a message of tiles as rows.
+pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
+    I::TAIL_SETS * row_blocks::<I>()
+}
 
 /// What is best for an instruction set.
 pub(crate) trait ChaCha20: Isa {
     /// The most sets of rows that are better than a tile; at least two, at most three.
     const ROW_SETS: usize;
 
-    /// Whether the first tile has registers to run its first rounds beside the rows of the key block.
+    /// Sets of rows that begin a message of tiles, the key block among them; at most three.
+    const HEAD_SETS: usize;
+
+    /// Whether the first tile has registers to run its first rounds beside them.
     const HEAD_START: bool;
+
+    /// The most sets of rows that end a message of tiles; at most three.
+    const TAIL_SETS: usize;
 
     /// `count` double rounds of a tile.
     #[inline(always)]
@@ -120,21 +133,22 @@ pub(crate) trait ChaCha20: Isa {
     }
 }
 
-/// Writes at least `blocks` blocks of keystream, at most `SETS * row_blocks`, to the start of `stream`.
+/// Writes at least `blocks` blocks of keystream, in at most `sets` sets of rows, to the start of `stream`.
 ///
-/// Returns the first two rows of the first block.
+/// Returns the first two rows of the first block. (A constant `sets` leaves out what is not needed.)
 #[inline(always)]
-pub(crate) fn few<I: ChaCha20, const SETS: usize>(
+pub(crate) fn few<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
     blocks: usize,
+    sets: usize,
     stream: &mut Stream<'_>,
     stitch: &mut impl Stitch,
 ) -> [[u64; 2]; 2] {
-    if SETS == 1 || blocks <= row_blocks::<I>() {
+    if sets == 1 || blocks <= row_blocks::<I>() {
         Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch)
-    } else if SETS == 2 || blocks <= 2 * row_blocks::<I>() {
+    } else if sets == 2 || blocks <= 2 * row_blocks::<I>() {
         Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch)
     } else {
         Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch)
@@ -178,7 +192,7 @@ impl Tiles {
         v[12] = counters;
         quarter_round(&mut v, 0, 4, 8, 12);
         diagonal_round(&mut v);
-        Tile { isa, start: &self.start, counters, v }
+        Tile { isa, start: &self.start, counters, v, done: 1 }
     }
 }
 
@@ -188,13 +202,15 @@ pub(crate) struct Tile<'a, I: ChaCha20> {
     start: &'a [u32; 16],
     counters: I::Word,
     v: [I::Word; 16],
+    /// Double rounds.
+    done: usize,
 }
 
 impl<I: ChaCha20> Tile<'_, I> {
-    /// The double rounds after the first `done`.
+    /// The double rounds that are not yet done.
     #[inline(always)]
-    pub(crate) fn rounds(&mut self, done: usize, stitch: &mut impl Stitch) {
-        self.isa.tile_rounds(&mut self.v, 10 - done, stitch);
+    pub(crate) fn rounds(&mut self, stitch: &mut impl Stitch) {
+        self.isa.tile_rounds(&mut self.v, 10 - self.done, stitch);
     }
 
     #[inline(always)]
@@ -229,29 +245,34 @@ impl<I: ChaCha20> Tile<'_, I> {
     }
 }
 
-/// The rows of the first blocks, and beside them the first double rounds of the first tile.
+/// The first blocks as rows, and beside them the first double rounds of the first tile.
 ///
-/// The rows wait for themselves most of the time; as many rounds of the tile as fit into that time
+/// A set of rows waits for itself most of the time; as many rounds of the tile as fit into that time
 /// cost nothing, and the one-time key comes out while the tile has yet some rounds to go, in which
-/// to work on what depends on the key. Returns the first two rows of the first block, and the number
-/// of double rounds that the tile has done.
+/// to work on what depends on the key. Returns the first two rows of the first block, and the tile,
+/// whose first block is `counter`.
 #[inline(always)]
-pub(crate) fn head<I: ChaCha20>(
+pub(crate) fn head<'a, I: ChaCha20>(
     isa: I,
     state: State<'_>,
-    tile: &mut Tile<'_, I>,
+    tiles: &'a Tiles,
+    counter: u32,
     stream: &mut Stream<'_>,
-) -> ([[u64; 2]; 2], usize) {
-    let mut rows = Rows::<I, 1>::new(isa, state, 0);
+) -> ([[u64; 2]; 2], Option<Tile<'a, I>>) {
     if !I::HEAD_START {
-        return (rows.finish(stream, &mut Alone), 1);
+        let key = few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS, stream, &mut Alone);
+        return (key, None);
     }
+    const { assert!(!I::HEAD_START || I::HEAD_SETS == 1) };
+    let mut rows = Rows::<I, 1>::new(isa, state, 0);
+    let mut tile = tiles.begin(isa, counter);
     for _ in 0..black_box(5) {
         rows.double_round();
         rows.double_round();
         double_round(&mut tile.v);
     }
-    (rows.keep(stream), 6)
+    tile.done += 5;
+    (rows.keep(stream), Some(tile))
 }
 
 #[inline(always)]

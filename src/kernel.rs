@@ -115,7 +115,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let len = self.text.len();
         let mut room = Room::new();
         let mut stream = room.stream();
-        let key = chacha20::few::<I, 1>(isa, self.state, 0, 1, &mut stream, &mut Alone);
+        let key = chacha20::few(isa, self.state, 0, 1, 1, &mut stream, &mut Alone);
         let mut hash = Scalar::new(poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         let lengths = self.lengths();
@@ -139,7 +139,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let blocks = 1 + len.div_ceil(chacha20::BLOCK);
         let mut room = Room::new();
         let mut stream = room.stream();
-        let key = chacha20::few::<I, 3>(isa, self.state, 0, blocks, &mut stream, &mut Alone);
+        let key = chacha20::few(isa, self.state, 0, blocks, I::ROW_SETS, &mut stream, &mut Alone);
         let mut hash = I::Short::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         if D::SEALS {
@@ -157,23 +157,24 @@ impl<'a, D: Direction> Message<'a, D> {
         backlog.finish(self.lengths())
     }
 
-    /// The first blocks from rows, the others from tiles.
+    /// The first blocks from rows, the last ones too, those between from tiles.
     #[inline(always)]
     fn long<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
         let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
-        let mut counter = chacha20::row_blocks::<I>() as u32;
-        let first = chacha20::row_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
+        let head_len = chacha20::head_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
+        let mut counter = chacha20::head_blocks::<I>() as u32;
+        let mut head_room = Room::new();
+        let mut head = head_room.stream();
         let mut room = Room::new();
         let mut stream = room.stream();
 
         let tiles = Tiles::new(self.state);
-        let mut tile = tiles.begin(isa, counter);
-        let (key, mut done) = chacha20::head(isa, self.state, &mut tile, &mut stream);
+        let (key, mut first) = chacha20::head(isa, self.state, &tiles, counter, &mut head);
         let mut hash = I::Long::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         if D::SEALS {
-            isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, first);
+            isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
         }
         let mut backlog = Backlog::begin(isa, hash, self.ciphertext());
         let mut kept = None;
@@ -182,49 +183,49 @@ impl<'a, D: Direction> Message<'a, D> {
             backlog.to = backlog.end;
         }
 
-        let mut rest = len;
-        while rest != 0 {
+        let mut rest = len - head_len;
+        while rest > chacha20::tail_blocks::<I>() * chacha20::BLOCK {
             if D::SEALS {
                 backlog.to = self.text.written().min(backlog.end);
             }
-            tile.rounds(done, &mut backlog);
+            let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
+            tile.rounds(&mut backlog);
             if !D::SEALS {
                 backlog.catch_up((counter as usize * chacha20::BLOCK + tile_len).min(backlog.end));
                 if self.text.written() == 0 {
-                    isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, first);
+                    isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
                 }
             }
             self.apply(isa, tile, &mut stream);
             counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
             rest = len - self.text.written();
-            let blocks = rest.div_ceil(chacha20::BLOCK);
-            if blocks <= chacha20::TAIL_SETS * chacha20::row_blocks::<I>() {
-                break;
-            }
-            tile = tiles.begin(isa, counter);
-            done = 1;
         }
         if rest != 0 {
             if D::SEALS {
                 backlog.to = self.text.written().min(backlog.end);
             }
             let blocks = rest.div_ceil(chacha20::BLOCK);
-            chacha20::few::<I, { chacha20::TAIL_SETS }>(
+            chacha20::few(
                 isa,
                 self.state,
                 counter,
                 blocks,
+                I::TAIL_SETS,
                 &mut stream,
                 &mut backlog,
             );
             if !D::SEALS {
                 backlog.catch_up(backlog.end);
+                if self.text.written() == 0 {
+                    isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
+                }
             }
             isa.xor::<false>(&mut stream, 0, &mut self.text, rest);
         }
         if D::SEALS {
             backlog.catch_up(backlog.end);
         }
+        wipe(isa, &mut head);
         wipe(isa, &mut stream);
         match kept {
             Some(kept) => backlog.hash.finish(isa, kept),
@@ -281,7 +282,7 @@ impl<I: ChaCha20> Kernel<I> for Block<'_> {
     fn run(self, isa: I) -> [u8; 5] {
         let mut room = Room::new();
         let mut stream = room.stream();
-        chacha20::few::<I, 1>(isa, self.state, self.counter, 1, &mut stream, &mut Alone);
+        chacha20::few(isa, self.state, self.counter, 1, 1, &mut stream, &mut Alone);
         let mask = stream.array(0);
         wipe(isa, &mut stream);
         mask

@@ -3,7 +3,10 @@
 use std::string::String;
 use std::vec::Vec;
 
-use super::{Alone, BLOCK, ChaCha20, State, Tiles, few, few_blocks, head, row_blocks, tile_blocks};
+use super::{
+    Alone, BLOCK, ChaCha20, State, Tiles, few, few_blocks, head, head_blocks, row_blocks,
+    tile_blocks,
+};
 use crate::Backend;
 use crate::isa::Kernel;
 use crate::isa::text::{Room, Stream, Text};
@@ -206,7 +209,7 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         for blocks in 1..=3 * row_blocks::<I>() {
             let mut room = Room::new();
             let mut stream = room.stream();
-            let rows = few::<I, 3>(isa, state, counter, blocks, &mut stream, &mut Alone);
+            let rows = few(isa, state, counter, blocks, 3, &mut stream, &mut Alone);
             let made = bytes(&stream, blocks);
             let first: Vec<u8> = rows.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect();
             assert_eq!(first, made[..32]);
@@ -218,30 +221,32 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         let mut room = Room::new();
         let mut stream = room.stream();
         let mut tile = tiles.begin(isa, counter);
-        tile.rounds(1, &mut Alone);
+        tile.rounds(&mut Alone);
         tile.keep(&mut stream);
         add("a tile kept".into(), counter, bytes(&stream, blocks));
 
         let mut text = std::vec![0; blocks * BLOCK];
         let window = Text::in_place(&mut text).whole(blocks * BLOCK).unwrap();
         let mut tile = tiles.begin(isa, counter);
-        tile.rounds(1, &mut Alone);
+        tile.rounds(&mut Alone);
         tile.xor(&window);
         add("a tile applied".into(), counter, text);
 
         let mut room = Room::new();
         let mut stream = room.stream();
-        let mut tile = tiles.begin(isa, counter);
-        let (rows, done) = head(isa, state, &mut tile, &mut stream);
-        let made = bytes(&stream, row_blocks::<I>());
+        let (rows, tile) = head(isa, state, &tiles, counter, &mut stream);
+        let made = bytes(&stream, head_blocks::<I>());
         let first: Vec<u8> = rows.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect();
         assert_eq!(first, made[..32]);
         add("the head".into(), 0, made);
-        let mut room = Room::new();
-        let mut stream = room.stream();
-        tile.rounds(done, &mut Alone);
-        tile.keep(&mut stream);
-        add("a tile beside the head".into(), counter, bytes(&stream, blocks));
+        assert_eq!(tile.is_some(), I::HEAD_START);
+        if let Some(mut tile) = tile {
+            let mut room = Room::new();
+            let mut stream = room.stream();
+            tile.rounds(&mut Alone);
+            tile.keep(&mut stream);
+            add("a tile beside the head".into(), counter, bytes(&stream, blocks));
+        }
 
         for blocks in 1..=32 {
             add(std::format!("{blocks} in a row"), counter, in_a_row(isa, state, counter, blocks));
@@ -259,11 +264,11 @@ fn in_a_row<I: ChaCha20>(isa: I, state: State<'_>, mut counter: u32, blocks: usi
         let mut room = Room::new();
         let mut stream = room.stream();
         if rest <= few_blocks::<I>() {
-            few::<I, 3>(isa, state, counter, rest, &mut stream, &mut Alone);
+            few(isa, state, counter, rest, 3, &mut stream, &mut Alone);
             made.extend(bytes(&stream, rest));
         } else {
             let mut tile = tiles.begin(isa, counter);
-            tile.rounds(1, &mut Alone);
+            tile.rounds(&mut Alone);
             tile.keep(&mut stream);
             made.extend(bytes(&stream, tile_blocks::<I>()));
         }

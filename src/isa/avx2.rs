@@ -2,11 +2,13 @@
 
 mod rounds;
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 use self::rounds::{BLOCKS, rounds};
 use super::portable::{fill_up, xor_window};
 use super::text::{Source, Stream, Text, Window};
+use super::x86::byte_order;
 use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::{ChaCha20, Lent, Stitch};
 use crate::poly1305::Poly1305;
@@ -106,13 +108,23 @@ macro_rules! run {
 pub(crate) struct Ymm(__m256i);
 
 impl Ymm {
-    /// Moves the bytes within each word: byte `i` takes the value of byte `order[i]`.
+    /// Moves the bytes of each half: byte `i` takes the value of byte `order[i]`.
     #[inline(always)]
-    fn shuffle_bytes(self, order: [u8; 4]) -> Self {
-        let order = u32::from_le_bytes(order);
-        let [a, b, c, d] = [0, 4, 8, 12].map(|at| (order + 0x0101_0101 * at).cast_signed());
+    fn shuffle_bytes(self, order: [u8; 32]) -> Self {
+        /// Unseen by the compiler, which would take a known shuffle apart into two or three.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn unseen(order: [u8; 32]) -> __m256i {
+            // SAFETY: both are 32 bytes of any value.
+            let mut order: __m256i = unsafe { core::mem::transmute(order) };
+            // SAFETY: no instruction.
+            unsafe {
+                asm!("/* {0} */", inout(ymm_reg) order, options(pure, nomem, nostack, preserves_flags));
+            };
+            order
+        }
         // SAFETY: a Ymm proves AVX2.
-        let order = Self(unsafe { _mm256_setr_epi32(a, b, c, d, a, b, c, d) });
+        let order = Self(unsafe { unseen(order) });
         run!(_mm256_shuffle_epi8, self, order)
     }
 
@@ -142,9 +154,9 @@ impl Word for Ymm {
     #[inline(always)]
     fn rotate_left<const N: i32>(self) -> Self {
         match N {
-            16 => self.shuffle_bytes([2, 3, 0, 1]),
+            16 => self.shuffle_bytes(LEFT_16),
             12 => self.shift_and_or::<12, 20>(),
-            8 => self.shuffle_bytes([3, 0, 1, 2]),
+            8 => self.shuffle_bytes(LEFT_8),
             _ => self.shift_and_or::<7, 25>(),
         }
     }
@@ -224,7 +236,9 @@ impl Word for Ymm {
 
 impl ChaCha20 for Avx2 {
     const ROW_SETS: usize = 3;
+    const HEAD_SETS: usize = 3;
     const HEAD_START: bool = false;
+    const TAIL_SETS: usize = 3;
 
     #[inline(always)]
     fn tile_rounds(self, v: &mut [Ymm; 16], count: usize, stitch: &mut impl Stitch) {
@@ -246,17 +260,6 @@ impl ChaCha20 for Avx2 {
 
 const LEFT_16: [u8; 32] = byte_order([2, 3, 0, 1]);
 const LEFT_8: [u8; 32] = byte_order([3, 0, 1, 2]);
-
-/// The order of bytes that gives byte `i` of each word the value of its byte `word[i]`.
-const fn byte_order(word: [u8; 4]) -> [u8; 32] {
-    let mut order = [0; 32];
-    let mut i = 0;
-    while i < 32 {
-        order[i] = word[i % 4] + ((i as u8 % 16) & !3);
-        i += 1;
-    }
-    order
-}
 
 impl Poly1305 for Avx2 {
     const SINGLY: usize = 0;

@@ -259,7 +259,9 @@ impl Word for Zmm {
 
 impl ChaCha20 for Avx512 {
     const ROW_SETS: usize = 3;
+    const HEAD_SETS: usize = 1;
     const HEAD_START: bool = true;
+    const TAIL_SETS: usize = 2;
 }
 
 impl Poly1305 for Avx512 {

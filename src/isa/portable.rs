@@ -199,7 +199,9 @@ impl Word for Quad {
 
 impl ChaCha20 for Portable {
     const ROW_SETS: usize = 2;
+    const HEAD_SETS: usize = 1;
     const HEAD_START: bool = false;
+    const TAIL_SETS: usize = 2;
 }
 
 impl Poly1305 for Portable {

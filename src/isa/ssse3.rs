@@ -1,5 +1,6 @@
 //! SSSE3: four words at a time, which shuffles of bytes rotate.
 
+use core::arch::asm;
 #[cfg(target_arch = "x86")]
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
@@ -7,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::portable::{fill_up, xor_window};
 use super::text::{Stream, Text, Window};
+use super::x86::byte_order;
 use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
@@ -104,13 +106,23 @@ macro_rules! run {
 pub(crate) struct Xmm(__m128i);
 
 impl Xmm {
-    /// Moves the bytes within each word: byte `i` takes the value of byte `order[i]`.
+    /// Moves the bytes: byte `i` takes the value of byte `order[i]`.
     #[inline(always)]
-    fn shuffle_bytes(self, order: [u8; 4]) -> Self {
-        let order = u32::from_le_bytes(order);
-        let [a, b, c, d] = [0, 4, 8, 12].map(|at| (order + 0x0101_0101 * at).cast_signed());
+    fn shuffle_bytes(self, order: [u8; 16]) -> Self {
+        /// Unseen by the compiler, which would take a known shuffle apart into two or three.
+        #[target_feature(enable = "ssse3")]
+        #[inline]
+        fn unseen(order: [u8; 16]) -> __m128i {
+            // SAFETY: both are 16 bytes of any value.
+            let mut order: __m128i = unsafe { core::mem::transmute(order) };
+            // SAFETY: no instruction.
+            unsafe {
+                asm!("/* {0} */", inout(xmm_reg) order, options(pure, nomem, nostack, preserves_flags));
+            };
+            order
+        }
         // SAFETY: an Xmm proves SSSE3.
-        let order = Self(unsafe { _mm_setr_epi32(a, b, c, d) });
+        let order = Self(unsafe { unseen(order) });
         run!(_mm_shuffle_epi8, self, order)
     }
 
@@ -140,9 +152,9 @@ impl Word for Xmm {
     #[inline(always)]
     fn rotate_left<const N: i32>(self) -> Self {
         match N {
-            16 => self.shuffle_bytes([2, 3, 0, 1]),
+            16 => self.shuffle_bytes(byte_order([2, 3, 0, 1])),
             12 => self.shift_and_or::<12, 20>(),
-            8 => self.shuffle_bytes([3, 0, 1, 2]),
+            8 => self.shuffle_bytes(byte_order([3, 0, 1, 2])),
             _ => self.shift_and_or::<7, 25>(),
         }
     }
@@ -205,7 +217,9 @@ impl Word for Xmm {
 
 impl ChaCha20 for Ssse3 {
     const ROW_SETS: usize = 2;
+    const HEAD_SETS: usize = 2;
     const HEAD_START: bool = false;
+    const TAIL_SETS: usize = 2;
 }
 
 impl Poly1305 for Ssse3 {

@@ -46,3 +46,15 @@ impl Features {
         Self(self.0 & mask)
     }
 }
+
+/// The order of bytes that gives byte `i` of each word the value of its byte `word[i]`, in each half
+/// of sixteen bytes.
+pub(super) const fn byte_order<const LEN: usize>(word: [u8; 4]) -> [u8; LEN] {
+    let mut order = [0; LEN];
+    let mut i = 0;
+    while i < LEN {
+        order[i] = word[i % 4] + ((i as u8 % 16) & !3);
+        i += 1;
+    }
+    order
+}
