@@ -6,9 +6,9 @@
 #   .ci/cross-rust.sh aarch64 test --lib --tests ...   NEON, under qemu
 #   .ci/cross-rust.sh msan    test --lib --tests ...   x86-64 with MemorySanitizer, std included
 #
-# The toolchain is Debian's rustc-web with its library sources, unpacked privately under
-# $CROSS_RUST (default ~/.cache/cross-rust) by the first call: about a minute, as root for apt-get.
-# aarch64 has a ready-made standard library; for the others cargo builds one.
+# The toolchain is Debian's rustc-web with its library sources, unpacked privately under $CROSS_RUST
+# (default ~/.cache/cross-rust) by the first call: about a minute, as root for apt-get. aarch64 has
+# a ready-made standard library; for the others cargo builds one.
 set -euo pipefail
 
 home=${CROSS_RUST:-$HOME/.cache/cross-rust}
@@ -74,6 +74,11 @@ for arch in aarch64 s390x i686; do
     export "CC_$lower=$arch-linux-gnu-gcc" "CARGO_TARGET_${upper}_LINKER=$arch-linux-gnu-gcc"
     export "CARGO_TARGET_${upper}_RUNNER=qemu-${arch/i686/i386}-static -L /usr/$arch-linux-gnu"
 done
+# Most x86-64 systems run 32-bit programs themselves.
+loader=/usr/i686-linux-gnu/lib/ld-linux.so.2
+if $loader --version >/dev/null 2>&1; then
+    export CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_RUNNER="$loader --library-path ${loader%/*}"
+fi
 export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu RUSTC=$root/usr/bin/rustc RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="$flags ${RUSTFLAGS:-}" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$home/target-$name}
 # shellcheck disable=SC2086 # $std is a flag or nothing

@@ -251,7 +251,8 @@ fn checked_len(len: u64) -> Result<usize, Error> {
     if len > MAX_PLAINTEXT_LEN {
         return Err(Error::PlaintextTooLong);
     }
-    usize::try_from(len).map_err(|_| Error::PlaintextTooLong)
+    // no output is as long as a total that passes the address space
+    usize::try_from(len).map_err(|_| Error::OutputLength)
 }
 
 /// Accepts what has been decrypted to `out`, or clears it.

@@ -13,7 +13,7 @@ pub(crate) mod scalar;
 pub(crate) mod steps;
 #[cfg(test)]
 mod tests;
-#[cfg(any(test, target_arch = "x86_64"))]
+#[cfg(any(target_arch = "x86_64", all(test, target_pointer_width = "64")))]
 pub(crate) mod wide;
 
 pub(crate) use self::hash::{BLOCK, Hash, Key, length_block};

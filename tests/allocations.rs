@@ -1,4 +1,5 @@
 //! What is allocated: one buffer per sealed record, of exactly its size, and nothing else.
+#![cfg(feature = "rustls")]
 #![allow(unsafe_code)]
 
 mod support;

@@ -3,6 +3,7 @@
 //!
 //! Plain `cargo test` builds them. `--test`, `--examples` and `--all-targets` do not: before those,
 //! `cargo build --profile test --examples`, or the examples are missing or old.
+#![cfg(feature = "rustls")]
 
 use core::time::Duration;
 use std::fs;

@@ -1,4 +1,5 @@
 //! The fuzz targets' seeds and findings (K03), as an ordinary test: `fuzz/corpus/TARGET/*`.
+#![cfg(feature = "rustls")]
 
 #[path = "../fuzz/body/mod.rs"]
 mod body;

@@ -1,4 +1,5 @@
 //! Composition of providers: what changes, what stays, and that wrapping again finds the same.
+#![cfg(feature = "rustls")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! K47, with a process default. A binary of its own, since that default is set once.
+#![cfg(feature = "rustls")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! K47, without a process default and with two bases switched on. A binary of its own, since a
 //! default that another test sets would hide what is tested.
+#![cfg(feature = "rustls")]
 
 mod support;
 

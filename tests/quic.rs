@@ -2,6 +2,7 @@
 //! with ours at one end or both, and with a network between them that loses packets.
 //!
 //! Built with `--cfg chapoly_fault="quic_tag"` (or `"tag"`) the transfers must fail.
+#![cfg(feature = "rustls")]
 
 mod support;
 

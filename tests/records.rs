@@ -1,5 +1,6 @@
 //! Record encrypters and decrypters by themselves: lengths, sequence numbers, chunks, and hostile
 //! records, held equal to the ring provider's on the same bytes.
+#![cfg(feature = "rustls")]
 
 mod support;
 

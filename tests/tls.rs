@@ -3,6 +3,7 @@
 //!
 //! Built with `--cfg chapoly_fault="tag"` the handshakes must fail: that shows that it is our code
 //! that runs in them.
+#![cfg(feature = "rustls")]
 
 mod support;
 

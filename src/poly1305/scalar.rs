@@ -72,12 +72,14 @@ impl Scalar {
     }
 
     /// As [`Self::state`], to be given back.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // AVX2 alone takes what is lent
     #[inline(always)]
     pub(crate) fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
         Some(self.state())
     }
 
     /// As [`Self::resume`].
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     #[inline(always)]
     pub(crate) fn give_back(&mut self, h: [U64; 3]) {
         self.resume(h);

@@ -66,6 +66,7 @@ impl Scalar {
 
     /// Not in 64-bit limbs, so not to be lent.
     #[cfg(any(target_pointer_width = "32", target_pointer_width = "16"))]
+    #[allow(dead_code)] // there is no AVX2 on 32 bit
     #[inline(always)]
     pub(crate) fn lend(&self) -> Option<([U64; 3], [U64; 2])> {
         None
@@ -73,6 +74,7 @@ impl Scalar {
 
     /// Never lent.
     #[cfg(any(target_pointer_width = "32", target_pointer_width = "16"))]
+    #[allow(dead_code)] // there is no AVX2 on 32 bit
     #[inline(always)]
     pub(crate) fn give_back(&mut self, _: [U64; 3]) {}
 

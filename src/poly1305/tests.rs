@@ -1,16 +1,25 @@
 //! The hash of every backend, and the scalar one in both its forms, against big integers: keys and
 //! messages that are made to hit the carries, which random ones never do.
 
+// what this target itself would leave out
+#[cfg(not(target_pointer_width = "64"))]
+#[path = "scalar.rs"]
+mod scalar;
 #[path = "scalar32.rs"]
 mod scalar32;
+#[cfg(not(target_pointer_width = "64"))]
+#[path = "wide.rs"]
+mod wide;
 
 use std::vec::Vec;
 
 use num_bigint::BigUint;
 
-use super::scalar::Scalar;
-use super::wide::{Lanes, Multiply52, Wide};
+use self::scalar::Scalar;
+use self::wide::{Lanes, Multiply52, Wide};
 use super::{BLOCK, Hash, Key, Poly1305, integers, length_block};
+#[cfg(target_pointer_width = "64")]
+use super::{scalar, wide};
 use crate::Backend;
 use crate::chacha20::ChaCha20;
 use crate::isa::Kernel;
