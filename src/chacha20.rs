@@ -50,8 +50,9 @@ pub(crate) trait Stitch {
     /// Called once between any two double rounds.
     fn step(&mut self);
 
-    /// Hands out at most `most` steps of a hash that absorbs block by block.
-    fn lend(&mut self, most: usize) -> Option<Lent<'_>>;
+    /// Hands out at most `most` times `blocks` blocks of a hash that absorbs block by block in steps of
+    /// which `blocks` is a multiple.
+    fn lend(&mut self, most: usize, blocks: usize) -> Option<Lent<'_>>;
 
     /// Takes back the state of a hash whose blocks were lent.
     fn give_back(&mut self, h: [u64; 3]);
@@ -73,7 +74,7 @@ impl Stitch for Alone {
     fn step(&mut self) {}
 
     #[inline(always)]
-    fn lend(&mut self, _: usize) -> Option<Lent<'_>> {
+    fn lend(&mut self, _: usize, _: usize) -> Option<Lent<'_>> {
         None
     }
 

@@ -362,10 +362,11 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
     }
 
     #[inline(always)]
-    fn lend(&mut self, most: usize) -> Option<Lent<'_>> {
+    fn lend(&mut self, most: usize, blocks: usize) -> Option<Lent<'_>> {
+        debug_assert!(blocks.is_multiple_of(H::STEP));
         let (h, r) = self.hash.lend()?;
-        let steps = most.min(self.to.saturating_sub(self.hashed) / Self::STEP);
-        let next = self.hashed + steps * Self::STEP;
+        let len = blocks * poly1305::BLOCK;
+        let next = self.hashed + len * most.min(self.to.saturating_sub(self.hashed) / len);
         let blocks = self.ciphertext.range(self.hashed, next);
         self.hashed = next;
         Some(Lent { h, r, blocks })

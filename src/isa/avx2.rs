@@ -247,7 +247,7 @@ impl ChaCha20 for Avx2 {
             words[i] = v[i].0;
         }
         let idle = Lent { h: [0; 3], r: [0; 2], blocks: Source::from(&[][..]) };
-        let Lent { mut h, r: [r0, r1], blocks } = stitch.lend(count).unwrap_or(idle);
+        let Lent { mut h, r: [r0, r1], blocks } = stitch.lend(count, BLOCKS).unwrap_or(idle);
         let r = [r0, r1, r1 + (r1 >> 2)];
         // SAFETY: the token proves AVX2 and BMI2.
         unsafe { rounds(&mut words, count, &mut h, r, blocks, LEFT_16, LEFT_8) };
@@ -263,8 +263,8 @@ const LEFT_8: [u8; 32] = byte_order([3, 0, 1, 2]);
 
 impl Poly1305 for Avx2 {
     const SINGLY: usize = 0;
-    type Short = Steps<BLOCKS>;
-    type Long = Steps<BLOCKS>;
+    type Short = Steps<2>;
+    type Long = Steps<2>;
 }
 
 #[cfg(test)]

@@ -97,80 +97,134 @@ macro_rules! swap_c {
     };
 }
 
-/// Column round and diagonal round, with the pieces of a Poly1305 block in each half of each.
-macro_rules! double_round {
-    ($p0:ident $p1:ident $p2:ident $p3:ident) => {
+/// Column round and diagonal round, and four Poly1305 blocks.
+macro_rules! double_round_and_blocks {
+    () => {
         concat!(
-            quarter_rounds!(0 4 12, 1 5 13; $p0 $p1 $p2 $p3),
+            first!(),
+            quarter_rounds!(0 4 12, 1 5 13; multiply sum next_1 fold),
             swap_c!(0 64),
-            quarter_rounds!(2 6 14, 3 7 15; $p0 $p1 $p2 $p3),
-            quarter_rounds!(0 5 15, 1 6 12; $p0 $p1 $p2 $p3),
+            quarter_rounds!(2 6 14, 3 7 15; multiply sum next_2 fold),
+            quarter_rounds!(0 5 15, 1 6 12; multiply sum next_3 fold),
             swap_c!(64 0),
-            quarter_rounds!(2 7 13, 3 4 14; $p0 $p1 $p2 $p3),
+            quarter_rounds!(2 7 13, 3 4 14; multiply sum no_next fold),
         )
     };
 }
 
-/// A double round without Poly1305.
+/// Column round and diagonal round alone.
+macro_rules! double_round {
+    () => {
+        concat!(
+            quarter_rounds!(0 4 12, 1 5 13; nothing nothing nothing nothing),
+            swap_c!(0 64),
+            quarter_rounds!(2 6 14, 3 7 15; nothing nothing nothing nothing),
+            quarter_rounds!(0 5 15, 1 6 12; nothing nothing nothing nothing),
+            swap_c!(64 0),
+            quarter_rounds!(2 7 13, 3 4 14; nothing nothing nothing nothing),
+        )
+    };
+}
+
 macro_rules! nothing {
     () => {
         ""
     };
 }
 
-/// `h += block + 2^128`, then `d0 = h[1] * (r[1] * 5 / 4)`
-macro_rules! block_1 {
+/// `h += block + 2^128`, with `h[0]` in rdx
+macro_rules! first {
     () => {
-        "add {h0}, qword ptr [{block}]
+        "add rdx, qword ptr [{block}]
         adc {h1}, qword ptr [{block} + 8]
         adc {h2}, 1
-        add {block}, 16
-        mov rdx, qword ptr [{memory} + 208]
-        mulx {d0_high}, {d0}, {h1}
         "
     };
 }
 
-/// `d1 = h[1] * r[0]`, which takes the place of `h[1]`; `d0 += h[0] * r[0]`; `d2 = h[2] * r[0]`
-macro_rules! block_2 {
+/// `d0 = h[0] * r[0]`, `d1 = h[0] * r[1]`, `e0 = h[1] * (r[1] * 5 / 4)`, `e1 = h[1] * r[0]` with its
+/// low half in `h1`, `d2 = h[2] * r[0]`, `e2 = h[2] * (r[1] * 5 / 4)` in `h2`
+///
+/// What depends on `h[0]` goes first, because that is ready first.
+macro_rules! multiply {
     () => {
-        "mov {d2}, {h2}
-        imul {h2}, rdx
-        mov rdx, qword ptr [{memory} + 192]
-        mulx {d1_high}, {h1}, {h1}
-        mulx {t_high}, {t}, {h0}
-        imul {d2}, rdx
-        mov rdx, qword ptr [{memory} + 200]
+        "mulx {d0_high}, {d0}, qword ptr [{memory} + 192]
+        mulx {d1_high}, {d1}, qword ptr [{memory} + 200]
+        mov {d2}, {h2}
+        imul {h2}, qword ptr [{memory} + 208]
+        mov rdx, {h1}
+        mulx {e0_high}, {e0}, qword ptr [{memory} + 208]
+        mulx {e1_high}, {h1}, qword ptr [{memory} + 192]
+        imul {d2}, qword ptr [{memory} + 192]
         "
     };
 }
 
-/// `d1 += h[0] * r[1] + h[2] * (r[1] * 5 / 4)`, and `d0`
-macro_rules! block_3 {
+/// `d0 + d1 2^64 + d2 2^128` of all products, in `d0`, `h1` and `d2`
+macro_rules! sum {
     () => {
-        "add {d0}, {t}
-        adc {d0_high}, {t_high}
-        mulx {t_high}, {h0}, {h0}
-        add {h1}, {h2}
+        "add {d1}, {h2}
         adc {d1_high}, 0
-        add {h1}, {h0}
-        adc {d1_high}, {t_high}
+        add {d0}, {e0}
+        adc {d0_high}, {e0_high}
+        add {h1}, {d1}
+        adc {e1_high}, {d1_high}
+        add {h1}, {d0_high}
+        adc {d2}, {e1_high}
         "
     };
 }
 
-/// `h = d0 + d1 2^64 + d2 2^128`; what lies above 2^130 is taken off and counts five times.
-macro_rules! block_4 {
+/// Adds the next block before the fold, so that it does not wait for it; `d1` counts for `h[2]`.
+macro_rules! next {
+    ($at:literal) => {
+        concat!(
+            "mov {d1:e}, 1\n",
+            concat!("add {d0}, qword ptr [{block} + ", $at, "]\n"),
+            concat!("adc {h1}, qword ptr [{block} + ", $at, " + 8]\n"),
+            "adc {d1}, 0\n",
+        )
+    };
+}
+
+macro_rules! next_1 {
     () => {
-        "add {h1}, {d0_high}
-        adc {d2}, {d1_high}
-        mov {h0}, {d2}
+        next!(16)
+    };
+}
+
+macro_rules! next_2 {
+    () => {
+        next!(32)
+    };
+}
+
+macro_rules! next_3 {
+    () => {
+        next!(48)
+    };
+}
+
+/// The next block may not be there yet.
+macro_rules! no_next {
+    () => {
+        "xor {d1:e}, {d1:e}
+        add {block}, 64
+        "
+    };
+}
+
+/// `h = d0 + h1 2^64 + d2 2^128`; what lies above 2^130 is taken off and counts five times.
+macro_rules! fold {
+    () => {
+        "mov rdx, {d2}
         mov {h2}, {d2}
-        shr {h0}, 2
+        shr rdx, 2
         and {d2}, -4
         and {h2:e}, 3
-        add {h0}, {d2}
-        add {h0}, {d0}
+        add rdx, {d2}
+        add {h2}, {d1}
+        add rdx, {d0}
         adc {h1}, 0
         adc {h2}, 0
         "
@@ -207,29 +261,30 @@ pub(super) fn rounds(
             "cmp qword ptr [{memory} + 216], 0",
             "je 3f",
             "2:",
-            double_round!(block_1 block_2 block_3 block_4),
+            double_round_and_blocks!(),
             "dec qword ptr [{memory} + 216]",
             "jnz 2b",
             "3:",
             "cmp qword ptr [{memory} + 224], 0",
             "je 5f",
             "4:",
-            double_round!(nothing nothing nothing nothing),
+            double_round!(),
             "dec qword ptr [{memory} + 224]",
             "jnz 4b",
             "5:",
             memory = in(reg) &raw mut memory,
             block = inout(reg) blocks.pointer(0, with * 16 * BLOCKS) => _,
-            h0 = inout(reg) h[0],
+            inout("rdx") h[0],
             h1 = inout(reg) h[1],
             h2 = inout(reg) h[2],
             d0 = out(reg) _,
             d0_high = out(reg) _,
+            d1 = out(reg) _,
             d1_high = out(reg) _,
             d2 = out(reg) _,
-            t = out(reg) _,
-            t_high = out(reg) _,
-            out("rdx") _,
+            e0 = out(reg) _,
+            e0_high = out(reg) _,
+            e1_high = out(reg) _,
             inout("ymm0") v[0],
             inout("ymm1") v[1],
             inout("ymm2") v[2],
