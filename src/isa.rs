@@ -18,6 +18,7 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod clear;
 pub(crate) mod portable;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(crate) mod ssse3;
@@ -54,7 +55,8 @@ pub(crate) trait Isa: Copy {
     /// Vectors of 32-bit words.
     type Word: Word;
 
-    /// Runs `kernel` in a function compiled for this instruction set.
+    /// Runs `kernel` in a function compiled for this instruction set, then zeroes the stack and the
+    /// registers that it has left: keystream, keys, and whatever the compiler spilled.
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output;
 
     /// `x` in every lane.
@@ -80,16 +82,6 @@ pub(crate) trait Isa: Copy {
         text: &mut Text<'_>,
         max: usize,
     );
-
-    /// Zeroes what has been written to `stream`.
-    #[inline(always)]
-    fn wipe(self, stream: &mut Stream<'_>) {
-        let mut at = 0;
-        while at < stream.source().len() {
-            stream.write(at, [0; 64]);
-            at += 64;
-        }
-    }
 }
 
 /// A vector of 32-bit words.

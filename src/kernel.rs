@@ -113,7 +113,7 @@ impl<'a, D: Direction> Message<'a, D> {
     #[inline(always)]
     fn single<I: ChaCha20>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
         let key = chacha20::few(isa, self.state, 0, 1, 1, &mut stream, &mut Alone);
         let mut hash = Scalar::new(poly1305::Key::new(key));
@@ -127,7 +127,6 @@ impl<'a, D: Direction> Message<'a, D> {
             hash.absorb(self.ciphertext());
             isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
         }
-        wipe(isa, &mut stream);
         hash.absorb_block(poly1305::length_block(lengths));
         hash.tag()
     }
@@ -137,7 +136,7 @@ impl<'a, D: Direction> Message<'a, D> {
     fn short<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
         let blocks = 1 + len.div_ceil(chacha20::BLOCK);
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 12>::new();
         let mut stream = room.stream();
         let key = chacha20::few(isa, self.state, 0, blocks, I::ROW_SETS, &mut stream, &mut Alone);
         let mut hash = I::Short::new(isa, poly1305::Key::new(key));
@@ -150,10 +149,8 @@ impl<'a, D: Direction> Message<'a, D> {
         if !D::SEALS {
             let kept = backlog.kept(self.lengths());
             isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
-            wipe(isa, &mut stream);
             return backlog.hash.finish(isa, kept);
         }
-        wipe(isa, &mut stream);
         backlog.finish(self.lengths())
     }
 
@@ -164,9 +161,9 @@ impl<'a, D: Direction> Message<'a, D> {
         let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
         let head_len = chacha20::head_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
         let mut counter = chacha20::head_blocks::<I>() as u32;
-        let mut head_room = Room::new();
+        let mut head_room = Room::<I::Word, 12>::new();
         let mut head = head_room.stream();
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
 
         let tiles = Tiles::new(self.state);
@@ -225,8 +222,6 @@ impl<'a, D: Direction> Message<'a, D> {
         if D::SEALS {
             backlog.catch_up(backlog.end);
         }
-        wipe(isa, &mut head);
-        wipe(isa, &mut stream);
         match kept {
             Some(kept) => backlog.hash.finish(isa, kept),
             None => backlog.finish(self.lengths()),
@@ -280,12 +275,10 @@ impl<I: ChaCha20> Kernel<I> for Block<'_> {
 
     #[inline(always)]
     fn run(self, isa: I) -> [u8; 5] {
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
         chacha20::few(isa, self.state, self.counter, 1, 1, &mut stream, &mut Alone);
-        let mask = stream.array(0);
-        wipe(isa, &mut stream);
-        mask
+        stream.array(0)
     }
 }
 
@@ -376,16 +369,6 @@ impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
     fn give_back(&mut self, h: [u64; 3]) {
         self.hash.give_back(h);
     }
-}
-
-/// Zeroes what has been written to `stream`, also where nothing reads it any more.
-#[inline(always)]
-fn wipe<I: Isa>(isa: I, stream: &mut Stream<'_>) {
-    if cfg!(chapoly_fault = "no_wipe") {
-        return;
-    }
-    isa.wipe(stream);
-    stream.observe();
 }
 
 #[cfg(test)]

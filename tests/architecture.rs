@@ -14,10 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("backend", &["kernel", "isa", "isa::*"]),
     ("kernel", &["chacha20", "poly1305", "isa", "isa::text"]),
     // one file per instruction set
-    ("isa::*", &["chacha20", "poly1305", "isa", "isa::text"]),
+    ("isa::*", &["chacha20", "poly1305", "isa", "isa::clear", "isa::text"]),
     ("chacha20", &["isa", "isa::text"]),
     ("poly1305", &["isa", "isa::text"]),
-    ("isa", &["isa::text", "isa::x86"]),
+    ("isa", &["isa::clear", "isa::text", "isa::x86"]),
+    ("isa::clear", &[]),
     ("isa::x86", &[]),
     ("isa::text", &[]),
 ];

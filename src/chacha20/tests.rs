@@ -207,7 +207,7 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         };
 
         for blocks in 1..=3 * row_blocks::<I>() {
-            let mut room = Room::new();
+            let mut room = Room::<I::Word, 16>::new();
             let mut stream = room.stream();
             let rows = few(isa, state, counter, blocks, 3, &mut stream, &mut Alone);
             let made = bytes(&stream, blocks);
@@ -218,7 +218,7 @@ impl<I: ChaCha20> Kernel<I> for Batches {
 
         let tiles = Tiles::new(state);
         let blocks = tile_blocks::<I>();
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
         let mut tile = tiles.begin(isa, counter);
         tile.rounds(&mut Alone);
@@ -232,7 +232,7 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         tile.xor(&window);
         add("a tile applied".into(), counter, text);
 
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
         let (rows, tile) = head(isa, state, &tiles, counter, &mut stream);
         let made = bytes(&stream, head_blocks::<I>());
@@ -241,7 +241,7 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         add("the head".into(), 0, made);
         assert_eq!(tile.is_some(), I::HEAD_START);
         if let Some(mut tile) = tile {
-            let mut room = Room::new();
+            let mut room = Room::<I::Word, 16>::new();
             let mut stream = room.stream();
             tile.rounds(&mut Alone);
             tile.keep(&mut stream);
@@ -261,7 +261,7 @@ fn in_a_row<I: ChaCha20>(isa: I, state: State<'_>, mut counter: u32, blocks: usi
     let mut made = Vec::new();
     while made.len() < blocks * BLOCK {
         let rest = blocks - made.len() / BLOCK;
-        let mut room = Room::new();
+        let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
         if rest <= few_blocks::<I>() {
             few(isa, state, counter, rest, 3, &mut stream, &mut Alone);

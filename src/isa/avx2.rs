@@ -6,6 +6,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 use self::rounds::{BLOCKS, rounds};
+use super::clear::{each, stack_pointer, zero};
 use super::portable::{fill_up, xor_window};
 use super::text::{Source, Stream, Text, Window};
 use super::x86::byte_order;
@@ -31,11 +32,16 @@ impl Isa for Avx2 {
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         #[target_feature(enable = "avx2,bmi2")]
         #[inline(never)]
-        fn featured<K: Kernel<Avx2>>(isa: Avx2, kernel: K) -> K::Output {
+        fn featured<K: Kernel<Avx2>>(isa: Avx2, kernel: K, end: &mut usize) -> K::Output {
+            *end = stack_pointer();
             kernel.run(isa)
         }
+        let mut end = 0;
         // SAFETY: the token proves the features.
-        unsafe { featured(self, kernel) }
+        let output = unsafe { featured(self, kernel, &mut end) };
+        // SAFETY: likewise; the kernel was called here, and its frame ended there.
+        unsafe { clear(end) };
+        output
     }
 
     #[inline(always)]
@@ -92,6 +98,20 @@ impl Isa for Avx2 {
         if KEEP {
             fill_up(stream, at / 16 * 16, at % 16);
         }
+    }
+}
+
+/// Zeroes what a kernel has left.
+///
+/// # Safety
+/// To be called from where the kernel was called, whose frame ended at `end`.
+#[target_feature(enable = "avx2,bmi2")]
+#[inline(never)]
+unsafe fn clear(end: usize) {
+    // SAFETY: the features are enabled, and the stack down to `end` is dead.
+    unsafe {
+        zero!(end, "vmovdqu" "ymm0": 0 32,
+            each!("vpxor" 3 "xmm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use super::clear::{each, stack_pointer, zero};
 use super::text::{Source, Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::ChaCha20;
@@ -30,11 +31,16 @@ impl Isa for Avx512 {
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
         #[inline(never)]
-        fn featured<K: Kernel<Avx512>>(isa: Avx512, kernel: K) -> K::Output {
+        fn featured<K: Kernel<Avx512>>(isa: Avx512, kernel: K, end: &mut usize) -> K::Output {
+            *end = stack_pointer();
             kernel.run(isa)
         }
+        let mut end = 0;
         // SAFETY: the token proves the features.
-        unsafe { featured(self, kernel) }
+        let output = unsafe { featured(self, kernel, &mut end) };
+        // SAFETY: likewise; the kernel was called here, and its frame ended there.
+        unsafe { clear(end) };
+        output
     }
 
     #[inline(always)]
@@ -107,6 +113,21 @@ impl Isa for Avx512 {
             at += len;
             rest -= len;
         }
+    }
+}
+
+/// Zeroes what a kernel has left.
+///
+/// # Safety
+/// To be called from where the kernel was called, whose frame ended at `end`.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+#[inline(never)]
+unsafe fn clear(end: usize) {
+    // SAFETY: the features are enabled, and the stack down to `end` is dead.
+    unsafe {
+        zero!(end, "vmovdqu64" "zmm0": 0,
+            each!("vpxor" 3 "xmm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
+            each!("vpxord" 3 "zmm": 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31));
     }
 }
 

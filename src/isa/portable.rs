@@ -1,5 +1,6 @@
 //! Any CPU: arrays of words, which the compiler turns into what the target's baseline has.
 
+use super::clear::{clear, stack_pointer};
 use super::text::{Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::ChaCha20;
@@ -19,9 +20,18 @@ impl Portable {
 impl Isa for Portable {
     type Word = Quad;
 
-    #[inline(never)]
+    #[inline(always)]
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
-        kernel.run(self)
+        #[inline(never)]
+        fn run<K: Kernel<Portable>>(isa: Portable, kernel: K, end: &mut usize) -> K::Output {
+            *end = stack_pointer();
+            kernel.run(isa)
+        }
+        let mut end = 0;
+        let output = run(self, kernel, &mut end);
+        // SAFETY: the kernel was called here, and its frame ended there.
+        unsafe { clear(end) };
+        output
     }
 
     #[inline(always)]

@@ -6,6 +6,7 @@ use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
+use super::clear::{clear, stack_pointer};
 use super::portable::{fill_up, xor_window};
 use super::text::{Stream, Text, Window};
 use super::x86::byte_order;
@@ -31,11 +32,16 @@ impl Isa for Ssse3 {
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
         #[target_feature(enable = "ssse3")]
         #[inline(never)]
-        fn featured<K: Kernel<Ssse3>>(isa: Ssse3, kernel: K) -> K::Output {
+        fn featured<K: Kernel<Ssse3>>(isa: Ssse3, kernel: K, end: &mut usize) -> K::Output {
+            *end = stack_pointer();
             kernel.run(isa)
         }
+        let mut end = 0;
         // SAFETY: the token proves the feature.
-        unsafe { featured(self, kernel) }
+        let output = unsafe { featured(self, kernel, &mut end) };
+        // SAFETY: the kernel was called here, and its frame ended there.
+        unsafe { clear(end) };
+        output
     }
 
     #[inline(always)]

@@ -274,33 +274,32 @@ impl Window<'_> {
     }
 }
 
-/// Room for keystream, uninitialised: clearing it would cost a short message a tenth of its time.
+/// Room for the keystream of `N` vectors, uninitialised: clearing it would cost a short message a tenth
+/// of its time.
 #[repr(C, align(64))]
-pub(crate) struct Room([MaybeUninit<u8>; Self::LEN]);
+pub(crate) struct Room<W, const N: usize>([MaybeUninit<W>; N]);
 
-impl Room {
-    /// Sixteen blocks, the widest batch.
-    pub(crate) const LEN: usize = 1024;
-
+impl<W: Copy, const N: usize> Room<W, N> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self([MaybeUninit::uninit(); Self::LEN])
+        Self([MaybeUninit::uninit(); N])
     }
 
     #[inline(always)]
     pub(crate) fn stream(&mut self) -> Stream<'_> {
-        Stream { start: self.0.as_mut_ptr().cast(), written: 0, _borrow: PhantomData }
+        let start = self.0.as_mut_ptr().cast();
+        Stream { start, room: N * size_of::<W>(), written: 0, _borrow: PhantomData }
     }
 }
 
 /// Keystream kept in memory: the first blocks, and those of a text that ends or changes pieces within.
 ///
-/// Who writes it wipes it. (The count is kept apart from the bytes, or the
-/// compiler clears them all after all.)
+/// (The count is kept apart from the bytes, or the compiler clears them all after all.)
 pub(crate) struct Stream<'a> {
     start: *mut u8,
+    room: usize,
     written: usize,
-    _borrow: PhantomData<&'a mut Room>,
+    _borrow: PhantomData<&'a mut [u8]>,
 }
 
 impl Stream<'_> {
@@ -335,16 +334,10 @@ impl Stream<'_> {
     /// The address for `len` bytes at `at`, which the caller writes now.
     #[inline(always)]
     pub(super) fn place(&mut self, at: usize, len: usize) -> *mut u8 {
-        assert!(at <= self.written && len <= Room::LEN - at);
+        assert!(at <= self.written && len <= self.room - at);
         self.written = self.written.max(at + len);
         // SAFETY: within the room, as just checked.
         unsafe { self.start.add(at) }
-    }
-
-    /// Keeps the compiler from leaving out what has been written, for want of a reader.
-    #[inline(always)]
-    pub(crate) fn observe(&self) {
-        core::hint::black_box(self.start);
     }
 }
 

@@ -134,15 +134,15 @@ fn nothing_is_reached_beyond_a_length() {
     let mut text = bytes;
     refused(|| Text::apart(&bytes, &mut text[..19]).whole(20).map(|window| window.len()));
 
-    let mut room = Room::new();
+    let mut room = Room::<[u8; 64], 4>::new();
     let mut stream = room.stream();
     stream.write(0, [1; 32]);
     for at in [17, 32, 33, usize::MAX] {
         refused(|| stream.array::<16>(at));
     }
     refused(|| stream.write(33, [1; 16]));
-    stream.write(32, [2; Room::LEN - 32]);
-    refused(|| stream.write(Room::LEN - 15, [1; 16]));
+    stream.write(32, [2; 256 - 32]);
+    refused(|| stream.write(256 - 15, [1; 16]));
     assert_eq!(stream.array(30), [1, 1, 2, 2]);
 }
 
