@@ -13,13 +13,20 @@
 mod common;
 mod oracle;
 
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::RefCell;
 use core::hint::black_box;
 use core::mem::ManuallyDrop;
+use std::alloc::System;
 use std::collections::HashMap;
 
 use num_bigint::BigUint;
+#[cfg(feature = "rustls")]
+use rustls::{SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
 use rustls_chapoly::Backend;
 use rustls_chapoly::aead::{ChaCha20Poly1305, Error, TAG_LEN, Tag};
+#[cfg(feature = "rustls")]
+use rustls_chapoly::over_with_backend;
 
 use oracle::{chacha20_block, one_time_key, prime, r};
 
@@ -56,6 +63,81 @@ fn drop_wipes_the_key() {
         message.secrets().assert_none_in(&left, "the memory of a dropped key");
         assert!(left.stack.windows(32).any(|bytes| bytes == [0; 32]));
     }
+}
+
+/// The keystream block behind a QUIC header protection mask (RFC 9001 section 5.4.4).
+#[cfg(feature = "rustls")]
+#[test]
+fn header_protection_leaves_nothing() {
+    let Message { key, .. } = Message::new(0);
+    for backend in Backend::available() {
+        for sample in [[0; 16], common::painted(3), [0xff; 16]] {
+            let mut secrets = Secrets(HashMap::new());
+            secrets.add_bytes("key", &key);
+            secrets.add_lanes("key", &key, &key);
+            let (counter, nonce) = sample.split_first_chunk().unwrap();
+            let nonce = nonce.first_chunk().unwrap();
+            let block = chacha20_block(&key, u32::from_le_bytes(*counter), nonce);
+            secrets.add_bytes("keystream", &block);
+
+            let (suite, _) = suites(backend);
+            let protection = suite.quic.unwrap().header_protection_key(key.into());
+            let (mut first, mut number, mut done) = (0x43, [1, 2, 3, 4], Ok(()));
+            let left = left_by(&mut || {
+                done = protection.encrypt_in_place(&sample, &mut first, &mut number);
+            });
+            assert!(done.is_ok() && number != [1, 2, 3, 4]);
+            secrets.assert_none_in(&left, &format!("header protection, {backend}"));
+        }
+    }
+}
+
+/// The keys and IVs of records and packets: in no memory that is given back.
+#[cfg(feature = "rustls")]
+#[test]
+fn connections_free_no_key() {
+    const KEY: [u8; 32] = *b"a key that must not outlive us  ";
+    const IV: [u8; 12] = *b"nor this, IV";
+    let mut secrets = Secrets(HashMap::new());
+    secrets.add_bytes("key", &KEY);
+    secrets.add_bytes("IV", &IV);
+    let freed = freed_by(|| drop((Box::new(KEY), Box::new(IV))));
+    assert_eq!(freed.len(), 2);
+    assert!(freed.iter().all(|memory| secrets.found_in(memory).next().is_some()));
+
+    for backend in Backend::available() {
+        let (tls13, tls12) = suites(backend);
+        let (key, iv) = (|| KEY.into(), || IV.into());
+        let quic = tls13.quic.unwrap();
+        let freed = freed_by(|| {
+            drop(tls13.aead_alg.encrypter(key(), iv()));
+            drop(tls13.aead_alg.decrypter(key(), iv()));
+            drop(tls12.aead_alg.encrypter(key(), &IV, &[]));
+            drop(tls12.aead_alg.decrypter(key(), &IV));
+            drop(quic.packet_key(key(), iv()));
+            drop(quic.header_protection_key(key()));
+        });
+        assert_eq!(freed.len(), 6);
+        for memory in freed {
+            assert!(memory.len() >= 32, "a key is smaller than that");
+            let found = secrets.found_in(&memory).next();
+            assert_eq!(found, None, "{backend}");
+        }
+    }
+}
+
+/// Our ChaCha20-Poly1305 suites on `backend`.
+#[cfg(feature = "rustls")]
+fn suites(backend: Backend) -> (&'static Tls13CipherSuite, &'static Tls12CipherSuite) {
+    let provider = over_with_backend(rustls::crypto::ring::default_provider(), backend);
+    let ours = |suite: &SupportedCipherSuite| format!("{suite:?}").contains("CHACHA20_POLY1305");
+    let suites: Vec<_> = provider.cipher_suites.into_iter().filter(ours).collect();
+    let tls13 = suites.iter().find_map(SupportedCipherSuite::tls13).unwrap();
+    let tls12 = suites.iter().find_map(|suite| match suite {
+        SupportedCipherSuite::Tls12(suite) => Some(*suite),
+        SupportedCipherSuite::Tls13(_) => None,
+    });
+    (tls13, tls12.unwrap())
 }
 
 /// The search itself finds what is left, in both places.
@@ -332,3 +414,42 @@ fn vector_width() -> usize {
     }
     16
 }
+
+/// The memory that `run` gives back, as it was then.
+#[cfg(feature = "rustls")]
+fn freed_by(run: impl FnOnce()) -> Vec<Vec<u8>> {
+    FREED.set(Some(Vec::new()));
+    run();
+    FREED.take().unwrap()
+}
+
+thread_local! {
+    static FREED: RefCell<Option<Vec<Vec<u8>>>> = const { RefCell::new(None) };
+}
+
+/// The system's allocator; keeps what a thread frees, if it asked for that.
+struct Keeping;
+
+// SAFETY: passes every call on to `System` unchanged.
+unsafe impl GlobalAlloc for Keeping {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise is `System`'s condition
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // nothing while it is taken out, for what is kept is itself allocated, and when a thread ends
+        if let Ok(Some(mut freed)) = FREED.try_with(RefCell::take) {
+            let bytes = (0..layout.size())
+                // SAFETY: still allocated; a volatile read of what may be padding takes whatever is there
+                .map(|at| unsafe { ptr.wrapping_add(at).read_volatile() });
+            freed.push(bytes.collect());
+            FREED.set(Some(freed));
+        }
+        // SAFETY: the caller's promise is `System`'s condition
+        unsafe { System.dealloc(ptr, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Keeping = Keeping;
