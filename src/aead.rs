@@ -300,6 +300,8 @@ impl HeaderKey {
     pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let [a, b, c, d, nonce @ ..] = sample;
         let state = State { key: &self.key.key, nonce: nonce.into() };
-        self.key.backend.run(Block { state, counter: u32::from_le_bytes([*a, *b, *c, *d]) })
+        let block = Block { state, counter: u32::from_le_bytes([*a, *b, *c, *d]) };
+        let [mask @ .., _, _, _] = self.key.backend.run(block).to_le_bytes();
+        mask
     }
 }

@@ -252,7 +252,8 @@ impl<'a, D: Direction> Message<'a, D> {
     }
 }
 
-/// The first five bytes of one keystream block: a header protection mask (RFC 9001 section 5.4.4).
+/// The first five bytes of one keystream block, little-endian: a header protection mask (RFC 9001 section
+/// 5.4.4). An array of five would be returned with what follows it in its register.
 #[cfg(feature = "rustls")]
 pub(crate) struct Block<'a> {
     pub(crate) state: State<'a>,
@@ -261,24 +262,24 @@ pub(crate) struct Block<'a> {
 
 #[cfg(feature = "rustls")]
 impl Operation for Block<'_> {
-    type Output = [u8; 5];
+    type Output = u64;
 
     #[inline(always)]
-    fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> [u8; 5] {
+    fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> u64 {
         isa.enter(self)
     }
 }
 
 #[cfg(feature = "rustls")]
 impl<I: ChaCha20> Kernel<I> for Block<'_> {
-    type Output = [u8; 5];
+    type Output = u64;
 
     #[inline(always)]
-    fn run(self, isa: I) -> [u8; 5] {
+    fn run(self, isa: I) -> u64 {
         let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
         chacha20::few(isa, self.state, self.counter, 1, 1, &mut stream, &mut Alone);
-        stream.array(0)
+        u64::from_le_bytes(stream.array(0)) & 0xff_ffff_ffff
     }
 }
 
