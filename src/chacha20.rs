@@ -2,6 +2,7 @@
 #![doc = include_str!("../docs/chacha20.md")]
 
 use core::hint::black_box;
+use core::ops::RangeInclusive;
 
 use crate::isa::text::{Source, Stream, Window};
 use crate::isa::{Isa, Word};
@@ -94,7 +95,7 @@ pub(crate) const fn row_blocks<I: Isa>() -> usize {
 
 /// Blocks that [`few`] can make of a whole message.
 pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
-    I::ROW_SETS * row_blocks::<I>()
+    *I::ROW_SETS.end() * row_blocks::<I>()
 }
 
 /// Blocks that [`head`] makes.
@@ -104,22 +105,22 @@ pub(crate) const fn head_blocks<I: ChaCha20>() -> usize {
 
 /// The most blocks that end a message of tiles as rows.
 pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
-    I::TAIL_SETS * row_blocks::<I>()
+    *I::TAIL_SETS.end() * row_blocks::<I>()
 }
 
 /// What is best for an instruction set.
 pub(crate) trait ChaCha20: Isa {
-    /// The most sets of rows that are better than a tile; at least two, at most three.
-    const ROW_SETS: usize;
+    /// How many sets of rows may make a whole message that is better off without a tile; at most four.
+    const ROW_SETS: RangeInclusive<usize>;
 
-    /// Sets of rows that begin a message of tiles, the key block among them; at most three.
+    /// Sets of rows that begin a message of tiles, the key block among them; at most four.
     const HEAD_SETS: usize;
 
     /// Whether the first tile has registers to run its first rounds beside them.
     const HEAD_START: bool;
 
-    /// The most sets of rows that end a message of tiles; at most three.
-    const TAIL_SETS: usize;
+    /// How many sets of rows may end a message of tiles; at most four.
+    const TAIL_SETS: RangeInclusive<usize>;
 
     /// `count` double rounds of a tile.
     #[inline(always)]
@@ -136,25 +137,31 @@ pub(crate) trait ChaCha20: Isa {
     }
 }
 
-/// Writes at least `blocks` blocks of keystream, in at most `sets` sets of rows, to the start of `stream`.
+/// Writes at least `blocks` blocks of keystream to the start of `stream`, in as many sets of rows as
+/// that needs within `sets`.
 ///
-/// Returns the first two rows of the first block. (A constant `sets` leaves out what is not needed.)
+/// Returns the first two rows of the first block. (With constant `sets`, what is not needed is left
+/// out.)
 #[inline(always)]
 pub(crate) fn few<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
     blocks: usize,
-    sets: usize,
+    sets: RangeInclusive<usize>,
     stream: &mut Stream<'_>,
     stitch: &mut impl Stitch,
 ) -> [[u64; 2]; 2] {
-    if sets == 1 || blocks <= row_blocks::<I>() {
+    let are_enough =
+        |n: usize| *sets.end() == n || sets.contains(&n) && blocks <= n * row_blocks::<I>();
+    if are_enough(1) {
         Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch)
-    } else if sets == 2 || blocks <= 2 * row_blocks::<I>() {
+    } else if are_enough(2) {
         Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch)
-    } else {
+    } else if are_enough(3) {
         Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch)
+    } else {
+        Rows::<I, 4>::new(isa, state, counter).finish(stream, stitch)
     }
 }
 
@@ -263,7 +270,8 @@ pub(crate) fn head<'a, I: ChaCha20>(
     stream: &mut Stream<'_>,
 ) -> ([[u64; 2]; 2], Option<Tile<'a, I>>) {
     if !I::HEAD_START {
-        let key = few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS, stream, &mut Alone);
+        let key =
+            few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS..=I::HEAD_SETS, stream, &mut Alone);
         return (key, None);
     }
     const { assert!(!I::HEAD_START || I::HEAD_SETS == 1) };

@@ -115,7 +115,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let len = self.text.len();
         let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
-        let key = chacha20::few(isa, self.state, 0, 1, 1, &mut stream, &mut Alone);
+        let key = chacha20::few(isa, self.state, 0, 1, 1..=1, &mut stream, &mut Alone);
         let mut hash = Scalar::new(poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         let lengths = self.lengths();
@@ -136,7 +136,7 @@ impl<'a, D: Direction> Message<'a, D> {
     fn short<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
         let blocks = 1 + len.div_ceil(chacha20::BLOCK);
-        let mut room = Room::<I::Word, 12>::new();
+        let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
         let key = chacha20::few(isa, self.state, 0, blocks, I::ROW_SETS, &mut stream, &mut Alone);
         let mut hash = I::Short::new(isa, poly1305::Key::new(key));
@@ -213,7 +213,7 @@ impl<'a, D: Direction> Message<'a, D> {
             );
             if !D::SEALS {
                 backlog.catch_up(backlog.end);
-                if self.text.written() == 0 {
+                if !I::HEAD_START && self.text.written() == 0 {
                     isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
                 }
             }
@@ -278,7 +278,7 @@ impl<I: ChaCha20> Kernel<I> for Block<'_> {
     fn run(self, isa: I) -> u64 {
         let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
-        chacha20::few(isa, self.state, self.counter, 1, 1, &mut stream, &mut Alone);
+        chacha20::few(isa, self.state, self.counter, 1, 1..=1, &mut stream, &mut Alone);
         u64::from_le_bytes(stream.array(0)) & 0xff_ffff_ffff
     }
 }

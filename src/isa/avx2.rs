@@ -4,6 +4,7 @@ mod rounds;
 
 use core::arch::asm;
 use core::arch::x86_64::*;
+use core::ops::RangeInclusive;
 
 use self::rounds::{BLOCKS, rounds};
 use super::clear::{each, stack_pointer, zero};
@@ -255,10 +256,10 @@ impl Word for Ymm {
 }
 
 impl ChaCha20 for Avx2 {
-    const ROW_SETS: usize = 3;
+    const ROW_SETS: RangeInclusive<usize> = 1..=3;
     const HEAD_SETS: usize = 3;
     const HEAD_START: bool = false;
-    const TAIL_SETS: usize = 3;
+    const TAIL_SETS: RangeInclusive<usize> = 1..=3;
 
     #[inline(always)]
     fn tile_rounds(self, v: &mut [Ymm; 16], count: usize, stitch: &mut impl Stitch) {

@@ -1,6 +1,7 @@
 //! AVX-512: sixteen words or eight 52-bit multiplications at a time.
 
 use core::arch::x86_64::*;
+use core::ops::RangeInclusive;
 
 use super::clear::{each, stack_pointer, zero};
 use super::text::{Source, Stream, Text, Window};
@@ -279,14 +280,14 @@ impl Word for Zmm {
 }
 
 impl ChaCha20 for Avx512 {
-    const ROW_SETS: usize = 3;
+    const ROW_SETS: RangeInclusive<usize> = 2..=4;
     const HEAD_SETS: usize = 1;
     const HEAD_START: bool = true;
-    const TAIL_SETS: usize = 2;
+    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
 }
 
 impl Poly1305 for Avx512 {
-    const SINGLY: usize = 128;
+    const SINGLY: usize = 192;
     type Short = Wide<Self, 1>;
     type Long = Wide<Self, 4>;
 }

@@ -1,5 +1,7 @@
 //! Any CPU: arrays of words, which the compiler turns into what the target's baseline has.
 
+use core::ops::RangeInclusive;
+
 use super::clear::{clear, stack_pointer};
 use super::text::{Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
@@ -208,10 +210,10 @@ impl Word for Quad {
 }
 
 impl ChaCha20 for Portable {
-    const ROW_SETS: usize = 2;
+    const ROW_SETS: RangeInclusive<usize> = 1..=2;
     const HEAD_SETS: usize = 1;
     const HEAD_START: bool = false;
-    const TAIL_SETS: usize = 2;
+    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
 }
 
 impl Poly1305 for Portable {

@@ -5,6 +5,7 @@ use core::arch::asm;
 use core::arch::x86::*;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
+use core::ops::RangeInclusive;
 
 use super::clear::{clear, stack_pointer};
 use super::portable::{fill_up, xor_window};
@@ -222,10 +223,10 @@ impl Word for Xmm {
 }
 
 impl ChaCha20 for Ssse3 {
-    const ROW_SETS: usize = 2;
+    const ROW_SETS: RangeInclusive<usize> = 1..=2;
     const HEAD_SETS: usize = 2;
     const HEAD_START: bool = false;
-    const TAIL_SETS: usize = 2;
+    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
 }
 
 impl Poly1305 for Ssse3 {
