@@ -140,8 +140,8 @@ mod tests {
     use super::*;
     use crate::aead::{ChaCha20Poly1305, Tag};
 
-    /// A detector that finds any subset of what this CPU has: the choice can only go down, and what is
-    /// chosen works.
+    /// K27: a detector that finds any subset of what this CPU has. The choice can only go down, and what
+    /// is chosen works.
     #[test]
     fn fewer_features_give_a_lower_backend() {
         let all: Vec<Backend> = Backend::available().collect();

@@ -92,6 +92,34 @@ fn rustls_is_at_least_0_23_45() {
     }
 }
 
+/// `docs/evidence.md` names tests that exist, and what tests a fault names it.
+#[test]
+fn evidence_exists() {
+    let evidence = fs::read_to_string(root().join("docs/evidence.md")).unwrap();
+    let tests: String = ["src", "tests", "fuzz/body", ".ci"]
+        .iter()
+        .flat_map(|folder| files(&root().join(folder)))
+        .filter(|path| !path.ends_with(".ci/faults"))
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
+    let is_name = |code: &&str| {
+        code.contains('_') && code.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    let names: Vec<&str> = evidence.split('`').skip(1).step_by(2).filter(is_name).collect();
+    assert!(names.len() > 40, "only {} tests are named", names.len());
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}(")), "no test is called {name}");
+    }
+    let ids: Vec<&str> = evidence
+        .lines()
+        .filter_map(|row| row.strip_prefix("| K").and_then(|_| row.get(2..5)))
+        .collect();
+    assert!(ids.len() > 28, "only {} faults are named", ids.len());
+    for id in ids {
+        assert!(tests.contains(id), "nothing names {id}");
+    }
+}
+
 /// The layer that `module` belongs to: its own, or the one of the module that it is a part of.
 fn rank(module: &str) -> usize {
     let position = |name: &str| LAYERS.iter().position(|(layer, _)| *layer == name);
@@ -155,20 +183,21 @@ fn without_comment(line: &str) -> &str {
 }
 
 fn sources() -> Vec<(PathBuf, String)> {
-    let mut sources = Vec::new();
-    let mut folders = vec![root().join("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let source = fs::read_to_string(&path).unwrap();
-                sources.push((path, source));
-            }
-        }
-    }
-    sources
+    files(&root().join("src"))
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.ends_with("target"))
+        .partition(|path| path.is_dir());
+    files.extend(folders.iter().flat_map(|folder| self::files(folder)));
+    files
 }
 
 fn manifest() -> String {

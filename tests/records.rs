@@ -293,7 +293,7 @@ fn a_forged_record_leaves_zeros_and_nothing_else() {
     }
 }
 
-/// Every hostile record gets from ours what it gets from ring's, and leaves nothing unauthenticated.
+/// K19, K20: every hostile record gets from ours what it gets from ring's, and leaves nothing unauthenticated.
 #[test]
 fn hostile_records_fare_as_with_ring() {
     for [ours, ring] in ours_and_ring() {
