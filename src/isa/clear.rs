@@ -14,6 +14,7 @@
 macro_rules! zero {
     ($end:expr, $store:literal $vector:literal: $($at:literal)+, $($vectors:expr),+) => {
         if !cfg!(chapoly_fault = "no_wipe") {
+            $crate::isa::clear::zero_baseline();
             core::arch::asm!(
                 $($vectors,)+
                 "mov rdx, rsp",
@@ -59,6 +60,29 @@ macro_rules! each {
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use {each, zero};
+
+/// Zeroes the vectors that all code may use because the whole crate is compiled for AVX or AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn zero_baseline() {
+    #[cfg(target_feature = "avx512f")]
+    // SAFETY: the feature is enabled, and the registers are declared.
+    unsafe {
+        core::arch::asm!(
+            each!("vpxord" 3 "zmm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25
+                26 27 28 29 30 31),
+            clobber_abi("sysv64"),
+        );
+    }
+    #[cfg(all(target_feature = "avx", not(target_feature = "avx512f")))]
+    // SAFETY: likewise.
+    unsafe {
+        core::arch::asm!(
+            each!("vpxor" 3 "xmm": 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15),
+            clobber_abi("sysv64"),
+        );
+    }
+}
 
 /// Where the frame of the function that this is inlined into ends, which calls no others (but for debug
 /// assertions, whose closures are functions of their own).
