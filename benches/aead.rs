@@ -302,9 +302,10 @@ fn print_gather(backend: Backend, results: &[(usize, Contest)]) {
 }
 
 fn print_largest_step(backend: Backend, results: &[(usize, Contest)]) {
+    // in cycles: between two lengths the clock may change by more than a step
     let time = |len: usize| {
         let (_, contest) = results.iter().find(|(n, _)| *n == len)?;
-        Some(contest.stat(&backend.to_string())?.min)
+        Some(contest.cycles(contest.stat(&backend.to_string())?.min))
     };
     let step = |len: usize| {
         let line = (time(len.checked_sub(NEIGHBOUR)?)? + time(len + NEIGHBOUR)?) / 2.0;

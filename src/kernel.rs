@@ -177,18 +177,19 @@ impl<'a, D: Direction> Message<'a, D> {
         let mut kept = None;
         if !D::SEALS {
             kept = Some(backlog.kept(self.lengths()));
-            backlog.to = backlog.end;
         }
 
         let mut rest = len - head_len;
         while rest > chacha20::tail_blocks::<I>() * chacha20::BLOCK {
-            if D::SEALS {
-                backlog.to = self.text.written().min(backlog.end);
-            }
+            // Opening hashes a tile further than it must, but no more: the first tiles would wait for
+            // the hash, and the last ones would have nothing to hide.
+            let tile_end = counter as usize * chacha20::BLOCK + tile_len;
+            let to = if D::SEALS { self.text.written() } else { tile_end + tile_len };
+            backlog.to = to.min(backlog.end);
             let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
             tile.rounds(&mut backlog);
             if !D::SEALS {
-                backlog.catch_up((counter as usize * chacha20::BLOCK + tile_len).min(backlog.end));
+                backlog.catch_up(tile_end.min(backlog.end));
                 if self.text.written() == 0 {
                     isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
                 }
@@ -198,9 +199,7 @@ impl<'a, D: Direction> Message<'a, D> {
             rest = len - self.text.written();
         }
         if rest != 0 {
-            if D::SEALS {
-                backlog.to = self.text.written().min(backlog.end);
-            }
+            backlog.to = if D::SEALS { self.text.written().min(backlog.end) } else { backlog.end };
             let blocks = rest.div_ceil(chacha20::BLOCK);
             chacha20::few(
                 isa,
