@@ -2,7 +2,6 @@
 #![doc = include_str!("../docs/chacha20.md")]
 
 use core::hint::black_box;
-use core::ops::RangeInclusive;
 
 use crate::isa::text::{Source, Stream, Window};
 use crate::isa::{Isa, Word};
@@ -95,32 +94,39 @@ pub(crate) const fn row_blocks<I: Isa>() -> usize {
 
 /// Blocks that [`few`] can make of a whole message.
 pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
-    *I::ROW_SETS.end() * row_blocks::<I>()
+    most(I::ROW_SETS) * row_blocks::<I>()
 }
 
 /// Blocks that [`head`] makes.
 pub(crate) const fn head_blocks<I: ChaCha20>() -> usize {
-    I::HEAD_SETS * row_blocks::<I>()
+    most(I::HEAD_SETS) * row_blocks::<I>()
 }
 
 /// The most blocks that end a message of tiles as rows.
 pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
-    *I::TAIL_SETS.end() * row_blocks::<I>()
+    most(I::TAIL_SETS) * row_blocks::<I>()
+}
+
+const fn most(sets: &[usize]) -> usize {
+    sets[sets.len() - 1]
 }
 
 /// What is best for an instruction set.
+///
+/// Numbers of sets of rows are in rising order and at most four. Where a vector holds one row, four sets
+/// are as many blocks as a tile, and are made as one.
 pub(crate) trait ChaCha20: Isa {
-    /// How many sets of rows may make a whole message that is better off without a tile; at most four.
-    const ROW_SETS: RangeInclusive<usize>;
+    /// How many sets of rows may make a whole message.
+    const ROW_SETS: &'static [usize];
 
-    /// Sets of rows that begin a message of tiles, the key block among them; at most four.
-    const HEAD_SETS: usize;
+    /// Sets of rows that begin a message of tiles, the key block among them.
+    const HEAD_SETS: &'static [usize];
 
     /// Whether the first tile has registers to run its first rounds beside them.
     const HEAD_START: bool;
 
-    /// How many sets of rows may end a message of tiles; at most four.
-    const TAIL_SETS: RangeInclusive<usize>;
+    /// How many sets of rows may end a message of tiles.
+    const TAIL_SETS: &'static [usize];
 
     /// `count` double rounds of a tile.
     #[inline(always)]
@@ -135,34 +141,58 @@ pub(crate) trait ChaCha20: Isa {
             rest -= 1;
         }
     }
+
+    /// A double round of sets of rows.
+    ///
+    /// Row `b` is ready last and needed first, so it stays and the other three are turned against it.
+    #[inline(always)]
+    fn rows_double_round<const SETS: usize>(self, v: &mut [[Self::Word; 4]; SETS]) {
+        rows_round(v);
+        for i in 0..SETS {
+            let [a, b, c, d] = v[i];
+            v[i] = [a.turn::<3>(), b, c.turn::<1>(), d.turn::<2>()];
+        }
+        rows_round(v);
+        for i in 0..SETS {
+            let [a, b, c, d] = v[i];
+            v[i] = [a.turn::<1>(), b, c.turn::<3>(), d.turn::<2>()];
+        }
+    }
 }
 
-/// Writes at least `blocks` blocks of keystream to the start of `stream`, in as many sets of rows as
-/// that needs within `sets`.
+/// Writes at least `blocks` blocks of keystream to the start of `stream`, in the least of `sets` that is
+/// enough or else in the most.
 ///
-/// Returns the first two rows of the first block. (With constant `sets`, what is not needed is left
-/// out.)
+/// Returns the first two rows of the first block. (What `sets` does not name is left out, because it is
+/// a constant.)
 #[inline(always)]
 pub(crate) fn few<I: ChaCha20>(
     isa: I,
     state: State<'_>,
     counter: u32,
     blocks: usize,
-    sets: RangeInclusive<usize>,
+    sets: &'static [usize],
     stream: &mut Stream<'_>,
     stitch: &mut impl Stitch,
 ) -> [[u64; 2]; 2] {
-    let are_enough =
-        |n: usize| *sets.end() == n || sets.contains(&n) && blocks <= n * row_blocks::<I>();
-    if are_enough(1) {
-        Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch)
-    } else if are_enough(2) {
-        Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch)
-    } else if are_enough(3) {
-        Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch)
-    } else {
-        Rows::<I, 4>::new(isa, state, counter).finish(stream, stitch)
+    for &n in sets {
+        if n != most(sets) && blocks > n * row_blocks::<I>() {
+            continue;
+        }
+        return match n {
+            1 => Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch),
+            2 => Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch),
+            3 => Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch),
+            _ if row_blocks::<I>() == 1 => {
+                let tiles = Tiles::new(state);
+                let mut tile = tiles.begin(isa, counter);
+                tile.rounds(stitch);
+                tile.keep(stream)
+            }
+            _ => Rows::<I, 4>::new(isa, state, counter).finish(stream, stitch),
+        };
     }
+    unreachable!()
 }
 
 /// The tiles of one message.
@@ -245,13 +275,15 @@ impl<I: ChaCha20> Tile<'_, I> {
         }
     }
 
-    /// Writes the keystream to the start of `stream`.
+    /// Writes the keystream to the start of `stream`, and tells the first two rows of the first block.
     #[inline(always)]
-    pub(crate) fn keep(self, stream: &mut Stream<'_>) {
+    pub(crate) fn keep(self, stream: &mut Stream<'_>) -> [[u64; 2]; 2] {
         let words = self.keystream();
         for i in 0..16 {
             words[i].keep(stream, i * I::Word::BYTES);
         }
+        let word = |at| u64::from_le_bytes(stream.array(at));
+        [[word(0), word(8)], [word(16), word(24)]]
     }
 }
 
@@ -270,16 +302,15 @@ pub(crate) fn head<'a, I: ChaCha20>(
     stream: &mut Stream<'_>,
 ) -> ([[u64; 2]; 2], Option<Tile<'a, I>>) {
     if !I::HEAD_START {
-        let key =
-            few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS..=I::HEAD_SETS, stream, &mut Alone);
+        let key = few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS, stream, &mut Alone);
         return (key, None);
     }
-    const { assert!(!I::HEAD_START || I::HEAD_SETS == 1) };
+    const { assert!(!I::HEAD_START || most(I::HEAD_SETS) == 1) };
     let mut rows = Rows::<I, 1>::new(isa, state, 0);
     let mut tile = tiles.begin(isa, counter);
     for _ in 0..black_box(5) {
-        rows.double_round();
-        rows.double_round();
+        isa.rows_double_round(&mut rows.v);
+        isa.rows_double_round(&mut rows.v);
         double_round(&mut tile.v);
     }
     tile.done += 5;
@@ -343,6 +374,24 @@ fn quarter_round<W: Word>(v: &mut [W; 16], a: usize, b: usize, c: usize, d: usiz
     v[b] = v[b].xor(v[c]).rotate_left::<7>();
 }
 
+/// A double round of one block.
+#[inline(always)]
+pub(crate) fn scalar_double_round(x: &mut [u32; 16]) {
+    macro_rules! quarter_round {
+        ($a:literal $b:literal $c:literal $d:literal) => {
+            [x[$a], x[$b], x[$c], x[$d]] = scalar_quarter_round([x[$a], x[$b], x[$c], x[$d]]);
+        };
+    }
+    quarter_round!(0 4 8 12);
+    quarter_round!(1 5 9 13);
+    quarter_round!(2 6 10 14);
+    quarter_round!(3 7 11 15);
+    quarter_round!(0 5 10 15);
+    quarter_round!(1 6 11 12);
+    quarter_round!(2 7 8 13);
+    quarter_round!(3 4 9 14);
+}
+
 #[inline(always)]
 fn scalar_quarter_round([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] {
     a = a.wrapping_add(b);
@@ -361,11 +410,12 @@ fn scalar_quarter_round([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] {
 /// A set of four vectors holds [`row_blocks`] blocks; all four columns are worked on at once, and the
 /// rows are turned against one another to make the diagonals columns.
 struct Rows<I: Isa, const SETS: usize> {
+    isa: I,
     start: [[I::Word; 4]; SETS],
     v: [[I::Word; 4]; SETS],
 }
 
-impl<I: Isa, const SETS: usize> Rows<I, SETS> {
+impl<I: ChaCha20, const SETS: usize> Rows<I, SETS> {
     #[inline(always)]
     fn new(isa: I, state: State<'_>, counter: u32) -> Self {
         let [k0, k1, k2, k3, k4, k5, k6, k7] = *state.key;
@@ -378,7 +428,7 @@ impl<I: Isa, const SETS: usize> Rows<I, SETS> {
         for i in 1..SETS {
             start[i][3] = start[i - 1][3].add(isa.splat_row([row_blocks::<I>() as u32, 0, 0, 0]));
         }
-        Self { start, v: start }
+        Self { isa, start, v: start }
     }
 
     /// All rounds, then [`Self::keep`].
@@ -386,42 +436,10 @@ impl<I: Isa, const SETS: usize> Rows<I, SETS> {
     fn finish(mut self, stream: &mut Stream<'_>, stitch: &mut impl Stitch) -> [[u64; 2]; 2] {
         // unseen by the compiler, which would write all rounds out: three times as much code, no faster
         for _ in 0..black_box(10) {
-            self.double_round();
+            self.isa.rows_double_round(&mut self.v);
             stitch.step();
         }
         self.keep(stream)
-    }
-
-    /// Row `b` is ready last and needed first, so it stays and the other three are turned against it.
-    #[inline(always)]
-    fn double_round(&mut self) {
-        self.round();
-        for i in 0..SETS {
-            let [a, b, c, d] = self.v[i];
-            self.v[i] = [a.turn::<3>(), b, c.turn::<1>(), d.turn::<2>()];
-        }
-        self.round();
-        for i in 0..SETS {
-            let [a, b, c, d] = self.v[i];
-            self.v[i] = [a.turn::<1>(), b, c.turn::<3>(), d.turn::<2>()];
-        }
-    }
-
-    #[inline(always)]
-    fn round(&mut self) {
-        macro_rules! line {
-            ($a:literal, $b:literal, $d:literal, $n:literal) => {
-                for i in 0..SETS {
-                    let v = &mut self.v[i];
-                    v[$a] = v[$a].add(v[$b]);
-                    v[$d] = v[$d].xor(v[$a]).rotate_left::<$n>();
-                }
-            };
-        }
-        line!(0, 1, 3, 16);
-        line!(2, 3, 1, 12);
-        line!(0, 1, 3, 8);
-        line!(2, 3, 1, 7);
     }
 
     /// Writes the keystream to the start of `stream`, and tells the first two rows of the first block.
@@ -441,6 +459,22 @@ impl<I: Isa, const SETS: usize> Rows<I, SETS> {
         }
         first_rows
     }
+}
+
+#[inline(always)]
+fn rows_round<W: Word, const SETS: usize>(v: &mut [[W; 4]; SETS]) {
+    macro_rules! line {
+        ($a:literal, $b:literal, $d:literal, $n:literal) => {
+            for i in 0..SETS {
+                v[i][$a] = v[i][$a].add(v[i][$b]);
+                v[i][$d] = v[i][$d].xor(v[i][$a]).rotate_left::<$n>();
+            }
+        };
+    }
+    line!(0, 1, 3, 16);
+    line!(2, 3, 1, 12);
+    line!(0, 1, 3, 8);
+    line!(2, 3, 1, 7);
 }
 
 #[cfg(test)]

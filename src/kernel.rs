@@ -115,7 +115,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let len = self.text.len();
         let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
-        let key = chacha20::few(isa, self.state, 0, 1, 1..=1, &mut stream, &mut Alone);
+        let key = chacha20::few(isa, self.state, 0, 1, &[1], &mut stream, &mut Alone);
         let mut hash = Scalar::new(poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         let lengths = self.lengths();
@@ -161,7 +161,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
         let head_len = chacha20::head_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
         let mut counter = chacha20::head_blocks::<I>() as u32;
-        let mut head_room = Room::<I::Word, 12>::new();
+        let mut head_room = Room::<I::Word, 16>::new();
         let mut head = head_room.stream();
         let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
@@ -277,7 +277,7 @@ impl<I: ChaCha20> Kernel<I> for Block<'_> {
     fn run(self, isa: I) -> u64 {
         let mut room = Room::<I::Word, 4>::new();
         let mut stream = room.stream();
-        chacha20::few(isa, self.state, self.counter, 1, 1..=1, &mut stream, &mut Alone);
+        chacha20::few(isa, self.state, self.counter, 1, &[1], &mut stream, &mut Alone);
         u64::from_le_bytes(stream.array(0)) & 0xff_ffff_ffff
     }
 }

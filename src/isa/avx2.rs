@@ -2,10 +2,6 @@
 
 mod rounds;
 
-use core::arch::asm;
-use core::arch::x86_64::*;
-use core::ops::RangeInclusive;
-
 use self::rounds::{BLOCKS, rounds};
 use super::clear::{each, stack_pointer, zero};
 use super::portable::{fill_up, xor_window};
@@ -15,6 +11,8 @@ use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::{ChaCha20, Lent, Stitch};
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
+use core::arch::asm;
+use core::arch::x86_64::*;
 
 /// The proof that this CPU has AVX2 and BMI2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -256,10 +254,10 @@ impl Word for Ymm {
 }
 
 impl ChaCha20 for Avx2 {
-    const ROW_SETS: RangeInclusive<usize> = 1..=3;
-    const HEAD_SETS: usize = 3;
+    const ROW_SETS: &'static [usize] = &[1, 2, 3];
+    const HEAD_SETS: &'static [usize] = &[3];
     const HEAD_START: bool = false;
-    const TAIL_SETS: RangeInclusive<usize> = 1..=3;
+    const TAIL_SETS: &'static [usize] = &[1, 2, 3];
 
     #[inline(always)]
     fn tile_rounds(self, v: &mut [Ymm; 16], count: usize, stitch: &mut impl Stitch) {

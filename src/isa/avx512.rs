@@ -1,14 +1,12 @@
 //! AVX-512: sixteen words or eight 52-bit multiplications at a time.
 
-use core::arch::x86_64::*;
-use core::ops::RangeInclusive;
-
 use super::clear::{each, stack_pointer, zero};
 use super::text::{Source, Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::wide::{Lanes, Multiply52, Wide};
+use core::arch::x86_64::*;
 
 /// The proof that this CPU has AVX-512 F, BW, VL and IFMA, and BMI2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -280,10 +278,10 @@ impl Word for Zmm {
 }
 
 impl ChaCha20 for Avx512 {
-    const ROW_SETS: RangeInclusive<usize> = 2..=4;
-    const HEAD_SETS: usize = 1;
+    const ROW_SETS: &'static [usize] = &[2, 3, 4];
+    const HEAD_SETS: &'static [usize] = &[1];
     const HEAD_START: bool = true;
-    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
+    const TAIL_SETS: &'static [usize] = &[1, 2];
 }
 
 impl Poly1305 for Avx512 {

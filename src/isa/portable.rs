@@ -1,11 +1,9 @@
 //! Any CPU: arrays of words, which the compiler turns into what the target's baseline has.
 
-use core::ops::RangeInclusive;
-
 use super::clear::{clear, stack_pointer};
 use super::text::{Stream, Text, Window};
 use super::{Features, Isa, Kernel, Word};
-use crate::chacha20::ChaCha20;
+use crate::chacha20::{ChaCha20, Stitch, scalar_double_round};
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
 
@@ -127,8 +125,11 @@ pub(crate) struct Quad([u32; 4]);
 impl Quad {
     #[inline(always)]
     fn bytes(self) -> [u8; 16] {
-        let [a, b, c, d] = self.0.map(u128::from);
-        (a | b << 32 | c << 64 | d << 96).to_le_bytes()
+        let mut bytes = [0; 16];
+        for i in 0..4 {
+            bytes[4 * i..4 * i + 4].copy_from_slice(&self.0[i].to_le_bytes());
+        }
+        bytes
     }
 }
 
@@ -210,10 +211,49 @@ impl Word for Quad {
 }
 
 impl ChaCha20 for Portable {
-    const ROW_SETS: RangeInclusive<usize> = 1..=2;
-    const HEAD_SETS: usize = 1;
+    const ROW_SETS: &'static [usize] = &[1, 4];
+    const HEAD_SETS: &'static [usize] = &[4];
     const HEAD_START: bool = false;
-    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
+    const TAIL_SETS: &'static [usize] = &[1, 4];
+
+    /// A loop over lanes is what the compiler makes vectors of; words that are vectors already it
+    /// takes apart.
+    #[inline(always)]
+    fn tile_rounds(self, v: &mut [Quad; 16], count: usize, stitch: &mut impl Stitch) {
+        let mut rest = count;
+        loop {
+            stitch.step();
+            if rest == 0 {
+                return;
+            }
+            for lane in 0..4 {
+                let mut x = [0; 16];
+                for i in 0..16 {
+                    x[i] = v[i].0[lane];
+                }
+                scalar_double_round(&mut x);
+                for i in 0..16 {
+                    v[i].0[lane] = x[i];
+                }
+            }
+            rest -= 1;
+        }
+    }
+
+    /// Block by block: turning rows would be work.
+    #[inline(always)]
+    fn rows_double_round<const SETS: usize>(self, v: &mut [[Quad; 4]; SETS]) {
+        for i in 0..SETS {
+            let mut x = [0; 16];
+            for j in 0..16 {
+                x[j] = v[i][j / 4].0[j % 4];
+            }
+            scalar_double_round(&mut x);
+            for j in 0..16 {
+                v[i][j / 4].0[j % 4] = x[j];
+            }
+        }
+    }
 }
 
 impl Poly1305 for Portable {

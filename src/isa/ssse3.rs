@@ -1,12 +1,5 @@
 //! SSSE3: four words at a time, which shuffles of bytes rotate.
 
-use core::arch::asm;
-#[cfg(target_arch = "x86")]
-use core::arch::x86::*;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
-use core::ops::RangeInclusive;
-
 use super::clear::{clear, stack_pointer};
 use super::portable::{fill_up, xor_window};
 use super::text::{Stream, Text, Window};
@@ -15,6 +8,11 @@ use super::{Features, Isa, Kernel, Word};
 use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::steps::Steps;
+use core::arch::asm;
+#[cfg(target_arch = "x86")]
+use core::arch::x86::*;
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::*;
 
 /// The proof that this CPU has SSSE3, which includes SSE2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -223,10 +221,10 @@ impl Word for Xmm {
 }
 
 impl ChaCha20 for Ssse3 {
-    const ROW_SETS: RangeInclusive<usize> = 1..=2;
-    const HEAD_SETS: usize = 2;
+    const ROW_SETS: &'static [usize] = &[1, 2, 3, 4];
+    const HEAD_SETS: &'static [usize] = &[4];
     const HEAD_START: bool = false;
-    const TAIL_SETS: RangeInclusive<usize> = 1..=2;
+    const TAIL_SETS: &'static [usize] = &[2, 4];
 }
 
 impl Poly1305 for Ssse3 {
