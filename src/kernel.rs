@@ -4,16 +4,16 @@
 //! ```text
 //! single: key block and keystream of the whole message from one set of rows
 //!         XOR; hash what is the ciphertext, block by block
-//! short:  the same from up to three sets of rows, hashed in steps
+//! short:  the same from up to four sets of rows, hashed in steps
 //! long:   key block and first keystream from rows, beside the first rounds of the first tile where
 //!         there are registers for both
-//!         for each tile, and for the rows of the end: its rounds, and in their gaps as many steps of
-//!             hashing as there is ciphertext; XOR
+//!         for each tile, and for the rows of the end: its rounds, and in their gaps the steps of
+//!             hashing that there are; XOR
 //!         hash the rest
 //! ```
 //!
-//! Seal hashes what it has written, so it runs a tile behind; open hashes what it will overwrite, so
-//! it must be ahead of the XOR.
+//! Seal hashes what it has written, so it runs a tile behind; open hashes what it will overwrite, and
+//! one tile more.
 
 use core::marker::PhantomData;
 
