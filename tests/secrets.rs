@@ -327,7 +327,7 @@ fn paint_stack() {
 }
 
 /// More than any operation uses.
-const DEPTH: usize = 1 << 16;
+const DEPTH: usize = 1 << 15;
 /// Bytes of the registers that a call may change: eight of 64 bits, and vectors.
 const REGISTERS: usize = 64 + 32 * 64;
 
