@@ -235,13 +235,13 @@ impl ChaCha20Poly1305 {
     #[inline]
     fn seal(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
         let state = State { key: &self.key, nonce };
-        Tag(self.backend.run(Message::<Seal>::new(state, aad, text)))
+        Tag(self.backend.run(Message { state, aad, text, direction: Seal }))
     }
 
     #[inline]
     fn open(&self, nonce: Nonce, aad: &[u8], text: Text<'_>) -> Tag {
         let state = State { key: &self.key, nonce };
-        Tag(self.backend.run(Message::<Open>::new(state, aad, text)))
+        Tag(self.backend.run(Message { state, aad, text, direction: Open }))
     }
 }
 

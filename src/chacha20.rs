@@ -1,8 +1,11 @@
 //! ChaCha20 (RFC 8439 section 2.3), over any vector of words.
 #![doc = include_str!("../docs/chacha20.md")]
 
+mod pair;
+
 use core::hint::black_box;
 
+pub(crate) use self::pair::Pair;
 use crate::isa::text::{Source, Stream, Window};
 use crate::isa::{Isa, Word};
 
@@ -107,6 +110,11 @@ pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
     most(I::TAIL_SETS) * row_blocks::<I>()
 }
 
+/// Bytes that must remain for a pair of tiles to be the better choice.
+pub(crate) const fn pairs_from<I: ChaCha20>() -> usize {
+    4 * tile_blocks::<I>() * BLOCK
+}
+
 const fn most(sets: &[usize]) -> usize {
     sets[sets.len() - 1]
 }
@@ -124,6 +132,9 @@ pub(crate) trait ChaCha20: Isa {
 
     /// Whether the first tile has registers to run its first rounds beside them.
     const HEAD_START: bool;
+
+    /// Whether there are registers for two tiles at once.
+    const PAIRS: bool;
 
     /// How many sets of rows may end a message of tiles.
     const TAIL_SETS: &'static [usize];

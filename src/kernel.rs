@@ -15,9 +15,7 @@
 //! Seal hashes what it has written, so it runs a tile behind; open hashes what it will overwrite, and
 //! one tile more.
 
-use core::marker::PhantomData;
-
-use crate::chacha20::{self, Alone, ChaCha20, Lent, State, Stitch, Tile, Tiles};
+use crate::chacha20::{self, Alone, ChaCha20, Lent, Pair, State, Stitch, Tile, Tiles};
 use crate::isa::text::{Room, Source, Stream, Text};
 use crate::isa::{Isa, Kernel};
 use crate::poly1305::scalar::Scalar;
@@ -30,19 +28,42 @@ pub(crate) trait Operation {
     fn on<I: ChaCha20 + Poly1305>(self, isa: I) -> Self::Output;
 }
 
-/// Which way a message goes: a type, so that each way is compiled by itself.
-pub(crate) trait Direction {
-    const SEALS: bool;
+/// Which way a message goes.
+///
+/// Of a short message the way is a type, so that each way is compiled by itself. A long message is one
+/// body of code for both, half as large: it asks a few times in a thousand bytes.
+pub(crate) trait Direction: Copy {
+    fn seals(self) -> bool;
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Seal;
+#[derive(Clone, Copy)]
 pub(crate) struct Open;
+#[derive(Clone, Copy)]
+struct Either {
+    seals: bool,
+}
 
 impl Direction for Seal {
-    const SEALS: bool = true;
+    #[inline(always)]
+    fn seals(self) -> bool {
+        true
+    }
 }
+
 impl Direction for Open {
-    const SEALS: bool = false;
+    #[inline(always)]
+    fn seals(self) -> bool {
+        false
+    }
+}
+
+impl Direction for Either {
+    #[inline(always)]
+    fn seals(self) -> bool {
+        self.seals
+    }
 }
 
 /// One message to seal or to open. The output is the tag; whether it is the right one, the caller tells.
@@ -52,7 +73,7 @@ pub(crate) struct Message<'a, D> {
     pub(crate) state: State<'a>,
     pub(crate) aad: &'a [u8],
     pub(crate) text: Text<'a>,
-    direction: PhantomData<D>,
+    pub(crate) direction: D,
 }
 
 impl<D: Direction> Operation for Message<'_, D> {
@@ -67,14 +88,16 @@ impl<D: Direction> Operation for Message<'_, D> {
         } else if blocks <= chacha20::few_blocks::<I>() {
             isa.enter(Short(self))
         } else {
-            isa.enter(Long(self))
+            let Self { state, aad, text, direction } = self;
+            let direction = Either { seals: direction.seals() };
+            isa.enter(Long(Message { state, aad, text, direction }))
         }
     }
 }
 
 struct Single<'a, D>(Message<'a, D>);
 struct Short<'a, D>(Message<'a, D>);
-struct Long<'a, D>(Message<'a, D>);
+struct Long<'a>(Message<'a, Either>);
 
 impl<I: ChaCha20, D: Direction> Kernel<I> for Single<'_, D> {
     type Output = [u8; 16];
@@ -94,7 +117,7 @@ impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Short<'_, D> {
     }
 }
 
-impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Long<'_, D> {
+impl<I: ChaCha20 + Poly1305> Kernel<I> for Long<'_> {
     type Output = [u8; 16];
 
     #[inline(always)]
@@ -104,11 +127,6 @@ impl<I: ChaCha20 + Poly1305, D: Direction> Kernel<I> for Long<'_, D> {
 }
 
 impl<'a, D: Direction> Message<'a, D> {
-    #[inline(always)]
-    pub(crate) fn new(state: State<'a>, aad: &'a [u8], text: Text<'a>) -> Self {
-        Self { state, aad, text, direction: PhantomData }
-    }
-
     /// One batch of rows; all blocks hashed singly.
     #[inline(always)]
     fn single<I: ChaCha20>(mut self, isa: I) -> [u8; 16] {
@@ -119,7 +137,7 @@ impl<'a, D: Direction> Message<'a, D> {
         let mut hash = Scalar::new(poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         let lengths = self.lengths();
-        if D::SEALS {
+        if self.direction.seals() {
             isa.xor::<true>(&mut stream, chacha20::BLOCK, &mut self.text, len);
             let to = chacha20::BLOCK + len.next_multiple_of(poly1305::BLOCK);
             hash.absorb(stream.source().range(chacha20::BLOCK, to));
@@ -141,12 +159,12 @@ impl<'a, D: Direction> Message<'a, D> {
         let key = chacha20::few(isa, self.state, 0, blocks, I::ROW_SETS, &mut stream, &mut Alone);
         let mut hash = I::Short::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
-        if D::SEALS {
+        if self.direction.seals() {
             isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
         }
         let mut backlog = Backlog::begin(isa, hash, self.ciphertext());
         backlog.catch_up(backlog.end);
-        if !D::SEALS {
+        if !self.direction.seals() {
             let kept = backlog.kept(self.lengths());
             isa.xor::<false>(&mut stream, chacha20::BLOCK, &mut self.text, len);
             return backlog.hash.finish(isa, kept);
@@ -170,36 +188,41 @@ impl<'a, D: Direction> Message<'a, D> {
         let (key, mut first) = chacha20::head(isa, self.state, &tiles, counter, &mut head);
         let mut hash = I::Long::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
-        if D::SEALS {
+        if self.direction.seals() {
             isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
         }
         let mut backlog = Backlog::begin(isa, hash, self.ciphertext());
         let mut kept = None;
-        if !D::SEALS {
+        if !self.direction.seals() {
             kept = Some(backlog.kept(self.lengths()));
         }
 
         let mut rest = len - head_len;
         while rest > chacha20::tail_blocks::<I>() * chacha20::BLOCK {
-            // Opening hashes a tile further than it must, but no more: the first tiles would wait for
-            // the hash, and the last ones would have nothing to hide.
-            let tile_end = counter as usize * chacha20::BLOCK + tile_len;
-            let to = if D::SEALS { self.text.written() } else { tile_end + tile_len };
-            backlog.to = to.min(backlog.end);
-            let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
-            tile.rounds(&mut backlog);
-            if !D::SEALS {
-                backlog.catch_up(tile_end.min(backlog.end));
-                if self.text.written() == 0 {
+            let pairs = I::PAIRS && first.is_none() && rest >= chacha20::pairs_from::<I>();
+            let window = if pairs { self.text.whole(2 * tile_len) } else { None };
+            if let Some(window) = window {
+                let mut pair = tiles.begin(Pair(isa), counter);
+                self.rounds(&mut pair, counter, &mut backlog);
+                pair.xor(&window);
+                counter = counter.wrapping_add(2 * chacha20::tile_blocks::<I>() as u32);
+            } else {
+                let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
+                self.rounds(&mut tile, counter, &mut backlog);
+                if !self.direction.seals() && self.text.written() == 0 {
                     isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
                 }
+                self.apply(isa, tile, &mut stream);
+                counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
             }
-            self.apply(isa, tile, &mut stream);
-            counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
             rest = len - self.text.written();
         }
         if rest != 0 {
-            backlog.to = if D::SEALS { self.text.written().min(backlog.end) } else { backlog.end };
+            backlog.to = if self.direction.seals() {
+                self.text.written().min(backlog.end)
+            } else {
+                backlog.end
+            };
             let blocks = rest.div_ceil(chacha20::BLOCK);
             chacha20::few(
                 isa,
@@ -210,7 +233,7 @@ impl<'a, D: Direction> Message<'a, D> {
                 &mut stream,
                 &mut backlog,
             );
-            if !D::SEALS {
+            if !self.direction.seals() {
                 backlog.catch_up(backlog.end);
                 if !I::HEAD_START && self.text.written() == 0 {
                     isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
@@ -218,12 +241,35 @@ impl<'a, D: Direction> Message<'a, D> {
             }
             isa.xor::<false>(&mut stream, 0, &mut self.text, rest);
         }
-        if D::SEALS {
+        if self.direction.seals() {
             backlog.catch_up(backlog.end);
         }
         match kept {
             Some(kept) => backlog.hash.finish(isa, kept),
             None => backlog.finish(self.lengths()),
+        }
+    }
+
+    /// The rounds of the tile whose first block is `counter`, and in their gaps what can be hashed.
+    ///
+    /// Sealing has written all before the tile. Opening must hash what the tile will overwrite, and
+    /// hashes one tile further but no more: the first tiles would wait for the hash, and the last would
+    /// have nothing to hide.
+    #[inline(always)]
+    fn rounds<I: ChaCha20, J: Isa, H: Hash<J>>(
+        &self,
+        tile: &mut Tile<'_, I>,
+        counter: u32,
+        backlog: &mut Backlog<'_, J, H>,
+    ) {
+        let len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
+        // block 0 is not for the text
+        let start = counter as usize * chacha20::BLOCK - chacha20::BLOCK;
+        let to = if self.direction.seals() { start } else { start + 2 * len };
+        backlog.to = to.min(backlog.end);
+        tile.rounds(backlog);
+        if !self.direction.seals() {
+            backlog.catch_up((start + len).min(backlog.end));
         }
     }
 
@@ -242,7 +288,7 @@ impl<'a, D: Direction> Message<'a, D> {
     /// Where the ciphertext lies: sealing writes it, opening reads it.
     #[inline(always)]
     fn ciphertext(&self) -> Source<'a> {
-        if D::SEALS { self.text.output() } else { self.text.piece() }
+        if self.direction.seals() { self.text.output() } else { self.text.piece() }
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::{
-    Alone, BLOCK, ChaCha20, State, Tiles, few, few_blocks, head, head_blocks, row_blocks,
+    Alone, BLOCK, ChaCha20, Pair, State, Tiles, few, few_blocks, head, head_blocks, row_blocks,
     tile_blocks,
 };
 use crate::Backend;
@@ -206,39 +206,20 @@ impl<I: ChaCha20> Kernel<I> for Batches {
             batches.push(Batch { name, counter, stream });
         };
 
-        for blocks in 1..=4 * row_blocks::<I>() {
-            let mut room = Room::<I::Word, 16>::new();
-            let mut stream = room.stream();
-            let rows = few(isa, state, counter, blocks, &[1, 2, 3, 4], &mut stream, &mut Alone);
-            let made = bytes(&stream, blocks);
-            let first: Vec<u8> = rows.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect();
-            assert_eq!(first, made[..32]);
-            add(std::format!("{blocks} from rows"), counter, made);
+        for (name, stream) in rows_and_tiles(isa, state, counter) {
+            add(name, counter, stream);
+        }
+        for (name, stream) in rows_and_tiles(Pair(isa), state, counter) {
+            add(std::format!("{name}, of a pair"), counter, stream);
         }
 
         let tiles = Tiles::new(state);
         let blocks = tile_blocks::<I>();
         let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
-        let mut tile = tiles.begin(isa, counter);
-        tile.rounds(&mut Alone);
-        tile.keep(&mut stream);
-        add("a tile kept".into(), counter, bytes(&stream, blocks));
-
-        let mut text = std::vec![0; blocks * BLOCK];
-        let window = Text::in_place(&mut text).whole(blocks * BLOCK).unwrap();
-        let mut tile = tiles.begin(isa, counter);
-        tile.rounds(&mut Alone);
-        tile.xor(&window);
-        add("a tile applied".into(), counter, text);
-
-        let mut room = Room::<I::Word, 16>::new();
-        let mut stream = room.stream();
         let (rows, tile) = head(isa, state, &tiles, counter, &mut stream);
-        let made = bytes(&stream, head_blocks::<I>());
-        let first: Vec<u8> = rows.as_flattened().iter().flat_map(|x| x.to_le_bytes()).collect();
-        assert_eq!(first, made[..32]);
-        add("the head".into(), 0, made);
+        assert_first_rows(rows, &stream);
+        add("the head".into(), 0, bytes(&stream, head_blocks::<I>()));
         assert_eq!(tile.is_some(), I::HEAD_START);
         if let Some(mut tile) = tile {
             let mut room = Room::<I::Word, 16>::new();
@@ -253,6 +234,40 @@ impl<I: ChaCha20> Kernel<I> for Batches {
         }
         batches
     }
+}
+
+fn rows_and_tiles<I: ChaCha20>(isa: I, state: State<'_>, counter: u32) -> Vec<(String, Vec<u8>)> {
+    let mut made = Vec::new();
+    for blocks in 1..=4 * row_blocks::<I>() {
+        let mut room = Room::<I::Word, 16>::new();
+        let mut stream = room.stream();
+        let rows = few(isa, state, counter, blocks, &[1, 2, 3, 4], &mut stream, &mut Alone);
+        assert_first_rows(rows, &stream);
+        made.push((std::format!("{blocks} from rows"), bytes(&stream, blocks)));
+    }
+
+    let tiles = Tiles::new(state);
+    let blocks = tile_blocks::<I>();
+    let mut room = Room::<I::Word, 16>::new();
+    let mut stream = room.stream();
+    let mut tile = tiles.begin(isa, counter);
+    tile.rounds(&mut Alone);
+    let rows = tile.keep(&mut stream);
+    assert_first_rows(rows, &stream);
+    made.push(("a tile kept".into(), bytes(&stream, blocks)));
+
+    let mut text = std::vec![0; blocks * BLOCK];
+    let window = Text::in_place(&mut text).whole(blocks * BLOCK).unwrap();
+    let mut tile = tiles.begin(isa, counter);
+    tile.rounds(&mut Alone);
+    tile.xor(&window);
+    made.push(("a tile applied".into(), text));
+    made
+}
+
+fn assert_first_rows(rows: [[u64; 2]; 2], stream: &Stream<'_>) {
+    let first = [0, 8, 16, 24].map(|at| u64::from_le_bytes(stream.array(at)));
+    assert_eq!(rows.as_flattened(), first);
 }
 
 /// Tiles, then rows, as for the end of a message.

@@ -214,6 +214,7 @@ impl ChaCha20 for Portable {
     const ROW_SETS: &'static [usize] = &[1, 4];
     const HEAD_SETS: &'static [usize] = &[4];
     const HEAD_START: bool = false;
+    const PAIRS: bool = false;
     const TAIL_SETS: &'static [usize] = &[1, 4];
 
     /// A loop over lanes is what the compiler makes vectors of; words that are vectors already it
