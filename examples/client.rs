@@ -13,7 +13,6 @@ mod common;
 use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
@@ -36,45 +35,16 @@ use tokio_rustls::client::TlsStream;
 
 use common::{Crypto, Result};
 
-#[derive(Parser)]
-#[command(about = "Fetch a file over HTTPS")]
-struct Cli {
-    url: Uri,
-
-    /// Write here instead of to standard output
-    #[arg(long, short)]
-    output: Option<PathBuf>,
-
-    /// Trust the authorities in this PEM file instead of the platform's
-    #[arg(long)]
-    root: Option<PathBuf>,
-
-    /// Speak TLS 1.2 only
-    #[arg(long)]
-    tls12: bool,
-
-    /// Offer no suite but ChaCha20-Poly1305
-    #[arg(long)]
-    chacha_only: bool,
-
-    #[command(flatten)]
-    crypto: Crypto,
-}
-
 #[tokio::main]
-async fn main() -> ExitCode {
-    common::exit(run(Cli::parse()).await)
-}
-
-async fn run(cli: Cli) -> Result<()> {
+async fn main() -> Result<()> {
+    let cli = Cli::parse();
     let stream = connect(&cli).await?;
     eprintln!("{}", common::negotiated(stream.get_ref().1));
-    let response = request(stream, &cli.url).await?;
+    let response = get(stream, &cli.url).await?;
     if !response.status().is_success() {
         return Err(format!("the server answered {}", response.status()).into());
     }
-
-    let Some(output) = &cli.output else {
+    let Some(output) = cli.output else {
         return copy(response, tokio::io::stdout()).await;
     };
     let mut part = output.clone().into_os_string();
@@ -85,6 +55,26 @@ async fn run(cli: Cli) -> Result<()> {
         Err(_) => tokio::fs::remove_file(part).await?,
     }
     copied
+}
+
+#[derive(Parser)]
+#[command(about = "Fetch a file over HTTPS")]
+struct Cli {
+    url: Uri,
+    /// Write here instead of to standard output
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+    /// Trust the authorities in this PEM file instead of the platform's
+    #[arg(long)]
+    root: Option<PathBuf>,
+    /// Speak TLS 1.2 only
+    #[arg(long)]
+    tls12: bool,
+    /// Offer no suite but ChaCha20-Poly1305
+    #[arg(long)]
+    chacha_only: bool,
+    #[command(flatten)]
+    crypto: Crypto,
 }
 
 async fn connect(cli: &Cli) -> Result<TlsStream<TcpStream>> {
@@ -111,7 +101,7 @@ fn config(cli: &Cli) -> Result<ClientConfig> {
         None => rustls_native_certs::load_native_certs().certs,
     };
     let provider = if cli.chacha_only {
-        common::chacha_only(cli.crypto.provider())
+        common::chacha_only(&cli.crypto.provider())
     } else {
         rustls_chapoly::chacha_first(cli.crypto.provider())
     };
@@ -135,7 +125,7 @@ fn explain(error: io::Error) -> String {
     }
 }
 
-async fn request(stream: TlsStream<TcpStream>, url: &Uri) -> Result<Response<Incoming>> {
+async fn get(stream: TlsStream<TcpStream>, url: &Uri) -> Result<Response<Incoming>> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
     let path = url.path_and_query().map_or("/", |path| path.as_str());

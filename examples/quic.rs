@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! cargo run --release --example quic
-//! cargo run --release --example quic -- serve --listen 127.0.0.1:4433
-//! cargo run --release --example quic -- get 127.0.0.1:4433 --root ca.pem
+//! cargo run --release --example quic -- serve
+//! cargo run --release --example quic -- get some.file
 //! ```
 //!
 //! Initial packets are AES-128-GCM by definition (RFC 9001, section 5.2). quinn takes that suite
@@ -13,40 +13,61 @@
 mod common;
 
 use core::net::SocketAddr;
-use core::ops::Range;
 use core::time::Duration;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
-use indicatif::ProgressBar;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{Connection, Endpoint, RecvStream, SendStream, TransportConfig};
+use quinn::{ClientConfig, Connection, Endpoint, Incoming, ServerConfig};
 use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::quic::Suite;
 use rustls::version::TLS13;
+use tokio::time::timeout;
 
-use common::{Crypto, Identity, Result};
+use common::{Crypto, Identity, Payload, Result};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let Cli { command, address, ca, payload, crypto } = Cli::parse();
+    match command {
+        None => compare(payload.load()?, &crypto).await?,
+        Some(Command::Serve) => {
+            let (identity, authority) = Identity::generate()?;
+            let endpoint = serve(address, &identity, &crypto.provider())?;
+            std::fs::write(ca, authority.pem())?;
+            println!("listening on {}", endpoint.local_addr()?);
+            println!("{SUITE:?} only, backend {} over {}", crypto.backend, crypto.base);
+            tokio::signal::ctrl_c().await?;
+            endpoint.close(0_u32.into(), b"shutting down");
+            endpoint.wait_idle().await;
+        }
+        Some(Command::Get(payload)) => {
+            let root = CertificateDer::from_pem_file(ca)?;
+            let rate = exchange(address, root, &crypto.provider(), payload.load()?).await?;
+            println!("{SUITE:?}, backend {}, {rate:.0} MB/s each way", crypto.backend);
+        }
+    }
+    Ok(())
+}
 
 #[derive(Parser)]
 #[command(about = "Send a file through ChaCha20-Poly1305 over QUIC, get it back, and time it")]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-
-    /// The file to send; one is generated if none is given
-    #[arg(long, global = true)]
-    file: Option<PathBuf>,
-
-    /// The size of the generated file
-    #[arg(long, global = true, default_value = "64MiB", value_parser = common::parse_size)]
-    size: usize,
-
+    /// The authority of the server's certificate, PEM: written by `serve`, trusted by `get`
+    #[arg(long, global = true, default_value = "ca.pem")]
+    ca: PathBuf,
+    /// Where `serve` listens, and where `get` finds it
+    #[arg(long, global = true, default_value = "127.0.0.1:4433")]
+    address: SocketAddr,
+    #[command(flatten)]
+    payload: Payload,
     #[command(flatten)]
     crypto: Crypto,
 }
@@ -55,198 +76,103 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Send back what arrives, until Ctrl-C
-    Serve {
-        #[arg(long, default_value = "127.0.0.1:4433")]
-        listen: SocketAddr,
-
-        /// Where the authority of the generated certificate is written
-        #[arg(long, default_value = "ca.pem")]
-        ca_out: PathBuf,
-    },
+    Serve,
     /// Send a file to a server, get it back and compare
-    Get {
-        server: SocketAddr,
-
-        /// The authorities to trust, PEM
-        #[arg(long, default_value = "ca.pem")]
-        root: PathBuf,
-    },
+    Get(Payload),
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    common::exit(run(Cli::parse()).await)
-}
-
-async fn run(cli: Cli) -> Result<()> {
-    let ours = cli.crypto.provider();
-    match &cli.command {
-        None => both(&cli).await,
-        Some(Command::Serve { listen, ca_out }) => {
-            let (identity, authority) = Identity::generate()?;
-            let endpoint = bind(*listen, &identity, &ours)?;
-            std::fs::write(ca_out, authority.pem())?;
-            println!("listening on {}", endpoint.local_addr()?);
-            println!("{SUITE:?} only, backend {} over {}", cli.crypto.backend, cli.crypto.base);
-            tokio::select! {
-                () = accept(endpoint.clone()) => {}
-                interrupt = tokio::signal::ctrl_c() => interrupt?,
-            }
-            endpoint.close(0_u32.into(), b"shutting down");
-            endpoint.wait_idle().await;
-            Ok(())
-        }
-        Some(Command::Get { server, root }) => {
-            let roots = CertificateDer::pem_file_iter(root)?.flatten().collect();
-            let rate = exchange(*server, roots, &ours, data(&cli)?).await?;
-            println!("{SUITE:?}, backend {}, {rate:.0} MB/s each way", cli.crypto.backend);
-            Ok(())
-        }
-    }
-}
-
-fn data(cli: &Cli) -> Result<Arc<[u8]>> {
-    Ok(match &cli.file {
-        Some(path) => std::fs::read(path)?.into(),
-        None => common::generated(cli.size).into(),
-    })
-}
-
-async fn both(cli: &Cli) -> Result<()> {
-    let data = data(cli)?;
+async fn compare(data: &'static [u8], crypto: &Crypto) -> Result<()> {
     let (identity, authority) = Identity::generate()?;
-    let ours = (format!("ours, {}", cli.crypto.backend), cli.crypto.provider());
-    let base = (cli.crypto.base.to_string(), cli.crypto.base.provider());
-    println!("{SUITE:?}, {} bytes, SHA-256 {}", data.len(), common::sha256(&data));
+    println!("{SUITE:?}, {} bytes, SHA-256 {}", data.len(), common::sha256(data));
     println!("{:16}{:16}{:>16}", "client", "server", "MB/s each way");
-    for (client, server) in [(&ours, &ours), (&base, &base), (&ours, &base)] {
-        let endpoint = bind("127.0.0.1:0".parse()?, &identity, &server.1)?;
-        let address = endpoint.local_addr()?;
-        tokio::spawn(accept(endpoint));
-        let roots = vec![authority.der().clone()];
-        let rate = exchange(address, roots, &client.1, data.clone()).await?;
-        println!("{:16}{:16}{rate:16.0}", client.0, server.0);
+    for [client, server] in crypto.pairs() {
+        let endpoint = serve("127.0.0.1:0".parse()?, &identity, &server.provider)?;
+        let root = authority.der().clone();
+        let rate = exchange(endpoint.local_addr()?, root, &client.provider, data).await?;
+        println!("{:16}{:16}{rate:16.0}", client.name, server.name);
     }
     println!("\nall digests agree");
     Ok(())
+}
+
+/// Starts a server that sends back what arrives on each stream, until its endpoint is closed.
+fn serve(listen: SocketAddr, identity: &Identity, provider: &CryptoProvider) -> Result<Endpoint> {
+    let mut tls = identity.server_config(common::chacha_only(provider), &[&TLS13])?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = QuicServerConfig::with_initial(tls.into(), initial(provider)?)?;
+    let endpoint = Endpoint::server(ServerConfig::with_crypto(Arc::new(tls)), listen)?;
+    let accepting = endpoint.clone();
+    tokio::spawn(async move {
+        while let Some(incoming) = accepting.accept().await {
+            tokio::spawn(echo(incoming));
+        }
+    });
+    Ok(endpoint)
+}
+
+async fn echo(incoming: Incoming) -> Result<()> {
+    let connection = incoming.await?;
+    loop {
+        let (mut send, mut receive) = connection.accept_bi().await?;
+        tokio::spawn(async move { tokio::io::copy(&mut receive, &mut send).await });
+    }
 }
 
 /// Sends `data` in parts, each on a stream of its own, and receives what comes back.
 /// Gives the megabytes per second of one direction; both are busy at once.
 async fn exchange(
     server: SocketAddr,
-    roots: Vec<CertificateDer<'static>>,
+    root: CertificateDer<'static>,
     provider: &CryptoProvider,
-    data: Arc<[u8]>,
+    data: &'static [u8],
 ) -> Result<f64> {
-    let mut endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
-    endpoint.set_default_client_config(client_config(provider, roots)?);
-    let connection = endpoint.connect(server, "localhost")?.await?;
+    let mut tls = common::client_config(common::chacha_only(provider), &[&TLS13], [root])?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let tls = QuicClientConfig::with_initial(tls.into(), initial(provider)?)?;
+    let endpoint = Endpoint::client("127.0.0.1:0".parse()?)?;
+    let config = ClientConfig::new(Arc::new(tls));
+    let connecting = endpoint.connect_with(config, server, "localhost")?;
+    let connection = timeout(Duration::from_secs(10), connecting).await??;
 
-    let bar = ProgressBar::new(data.len() as u64);
-    let part_len = data.len().div_ceil(STREAMS).max(1);
     let start = Instant::now();
-    let mut parts = Vec::new();
-    for from in (0..data.len()).step_by(part_len) {
-        let range = from..data.len().min(from + part_len);
-        parts.push(tokio::spawn(round_trip(connection.clone(), data.clone(), range)));
+    let mut streams = Vec::new();
+    for (index, part) in data.chunks(data.len().div_ceil(STREAMS).max(1)).enumerate() {
+        streams.push(tokio::spawn(round_trip(connection.clone(), part, index == 0)));
     }
     let mut back = Vec::with_capacity(data.len());
-    for part in parts {
-        back.extend(part.await??);
-        bar.set_position(back.len() as u64);
+    for stream in streams {
+        back.extend(stream.await??);
     }
     let rate = common::rate(data.len(), start.elapsed());
-    bar.finish_and_clear();
     connection.close(0_u32.into(), b"done");
     endpoint.wait_idle().await;
-    if common::sha256(&back) != common::sha256(&data) {
+    if common::sha256(&back) != common::sha256(data) {
         return Err("the file came back changed".into());
     }
     Ok(rate)
 }
 
-/// Sends one part on a stream of its own and gives what comes back on it. The first part forces a
-/// key update when half of it is back.
-async fn round_trip(
-    connection: Connection,
-    data: Arc<[u8]>,
-    range: Range<usize>,
-) -> Result<Vec<u8>> {
+/// Sends a part and gives what comes back. The first forces a key update when half of it is back.
+async fn round_trip(connection: Connection, part: &'static [u8], first: bool) -> Result<Vec<u8>> {
     let (mut send, mut receive) = connection.open_bi().await?;
-    let mut echo = vec![0; range.len()];
-    let (first, second) = echo.split_at_mut(range.len() / 2);
-    let sending = async {
-        send.write_all(&data[range.clone()]).await?;
-        Result::<_>::Ok(send.finish()?)
-    };
-    let receiving = async {
-        receive.read_exact(first).await?;
-        if range.start == 0 {
-            connection.force_key_update();
-        }
-        Ok(receive.read_exact(second).await?)
-    };
-    tokio::try_join!(sending, receiving)?;
-    Ok(echo)
-}
-
-/// Answers every connection until the endpoint is closed.
-async fn accept(endpoint: Endpoint) {
-    while let Some(incoming) = endpoint.accept().await {
-        tokio::spawn(async move {
-            let Ok(connection) = incoming.await else { return };
-            while let Ok((send, receive)) = connection.accept_bi().await {
-                tokio::spawn(echo(send, receive));
-            }
-        });
+    let sending = tokio::spawn(async move { send.write_all(part).await }); // its end is the part's
+    let mut back = vec![0; part.len()];
+    let (early, late) = back.split_at_mut(part.len() / 2);
+    receive.read_exact(early).await?;
+    if first {
+        connection.force_key_update();
     }
-}
-
-async fn echo(mut send: SendStream, mut receive: RecvStream) -> Result<()> {
-    while let Some(chunk) = receive.read_chunk(64 << 10, true).await? {
-        send.write_chunk(chunk.bytes).await?;
-    }
-    Ok(send.finish()?)
-}
-
-fn bind(listen: SocketAddr, identity: &Identity, provider: &CryptoProvider) -> Result<Endpoint> {
-    let mut tls = identity.server_config(common::chacha_only(provider.clone()), &[&TLS13])?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    let tls = QuicServerConfig::with_initial(tls.into(), initial(provider)?)?;
-    let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(transport()?);
-    Ok(Endpoint::server(config, listen)?)
-}
-
-fn client_config(
-    provider: &CryptoProvider,
-    roots: Vec<CertificateDer<'static>>,
-) -> Result<quinn::ClientConfig> {
-    let chacha = common::chacha_only(provider.clone());
-    let mut tls = common::client_config(chacha, &[&TLS13], roots)?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    let tls = QuicClientConfig::with_initial(tls.into(), initial(provider)?)?;
-    let mut config = quinn::ClientConfig::new(Arc::new(tls));
-    config.transport_config(transport()?);
-    Ok(config)
+    receive.read_exact(late).await?;
+    sending.await??;
+    Ok(back)
 }
 
 /// The suite that protects Initial packets, whatever is negotiated later.
 fn initial(provider: &CryptoProvider) -> Result<Suite> {
-    provider
-        .cipher_suites
-        .iter()
-        .find(|suite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256)
-        .and_then(|suite| suite.tls13()?.quic_suite())
-        .ok_or_else(|| "the base has no AES-128-GCM for Initial packets".into())
-}
-
-/// An end whose packets cannot be opened hears nothing: it gives up after this time.
-fn transport() -> Result<Arc<TransportConfig>> {
-    let mut config = TransportConfig::default();
-    config.max_idle_timeout(Some(Duration::from_secs(5).try_into()?));
-    Ok(Arc::new(config))
+    let aes = CipherSuite::TLS13_AES_128_GCM_SHA256;
+    let suite = provider.cipher_suites.iter().find(|suite| suite.suite() == aes);
+    let quic = suite.and_then(|suite| suite.tls13()?.quic_suite());
+    quic.ok_or_else(|| "the base has no AES-128-GCM for Initial packets".into())
 }
 
 const SUITE: CipherSuite = CipherSuite::TLS13_CHACHA20_POLY1305_SHA256;

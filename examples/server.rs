@@ -11,19 +11,18 @@
 mod common;
 
 use core::net::SocketAddr;
+use core::pin::pin;
 use core::time::Duration;
-use std::io;
-use std::path::{Component, Path, PathBuf};
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Parser;
-use http_body_util::channel::Channel;
+use http_body_util::channel::{Channel, Sender};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_LENGTH};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, http};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
@@ -34,67 +33,29 @@ use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::{Accept, TlsAcceptor};
 
 use common::{Crypto, Identity, Result};
 
-#[derive(Parser)]
-#[command(about = "Serve the files of one directory over HTTPS")]
-struct Cli {
-    /// The directory whose files are served
-    #[arg(default_value = ".")]
-    directory: PathBuf,
-
-    #[arg(long, default_value = "127.0.0.1:8443")]
-    listen: SocketAddr,
-
-    /// The certificate chain, PEM
-    #[arg(long, requires = "key")]
-    cert: Option<PathBuf>,
-
-    /// The private key, PEM
-    #[arg(long, requires = "cert")]
-    key: Option<PathBuf>,
-
-    /// Where the authority of a generated certificate is written
-    #[arg(long, default_value = "ca.pem")]
-    ca_out: PathBuf,
-
-    /// Speak TLS 1.2 only
-    #[arg(long)]
-    tls12: bool,
-
-    #[command(flatten)]
-    crypto: Crypto,
-}
-
 #[tokio::main]
-async fn main() -> ExitCode {
-    common::exit(run(Cli::parse()).await)
-}
-
-async fn run(cli: Cli) -> Result<()> {
+async fn main() -> Result<()> {
+    let cli = Cli::parse();
     let acceptor = TlsAcceptor::from(Arc::new(config(&cli)?));
-    let root: Arc<Path> = cli.directory.into();
     let listener = TcpListener::bind(cli.listen).await?;
     println!("listening on https://{}", listener.local_addr()?);
     println!("ChaCha20-Poly1305 backend {} over {}", cli.crypto.backend, cli.crypto.base);
 
+    let dir: Arc<Path> = cli.directory.into();
     let shutdown = GracefulShutdown::new();
     // One listener for all rounds: a new one would miss a Ctrl-C that came beside a connection.
-    let interrupt = tokio::signal::ctrl_c();
-    tokio::pin!(interrupt);
+    let mut interrupt = pin!(tokio::signal::ctrl_c());
     loop {
         let (stream, peer) = tokio::select! {
             accepted = listener.accept() => accepted?,
             interrupted = &mut interrupt => break interrupted?,
         };
-        let (acceptor, root, watcher) = (acceptor.clone(), root.clone(), shutdown.watcher());
-        tokio::spawn(async move {
-            if let Err(error) = serve(stream, peer, acceptor, root, watcher).await {
-                eprintln!("{peer} {error}");
-            }
-        });
+        let serving = serve(acceptor.accept(stream), dir.clone(), shutdown.watcher());
+        tokio::spawn(async move { serving.await.map_err(|error| eprintln!("{peer} {error:?}")) });
     }
     drop(listener);
     match timeout(PATIENCE, shutdown.shutdown()).await {
@@ -102,6 +63,30 @@ async fn run(cli: Cli) -> Result<()> {
         Err(_) => println!("cut off what was still running after {PATIENCE:?}"),
     }
     Ok(())
+}
+
+#[derive(Parser)]
+#[command(about = "Serve the files of one directory over HTTPS")]
+struct Cli {
+    /// The directory whose files are served
+    #[arg(default_value = ".")]
+    directory: PathBuf,
+    #[arg(long, default_value = "127.0.0.1:8443")]
+    listen: SocketAddr,
+    /// The certificate chain, PEM
+    #[arg(long, requires = "key")]
+    cert: Option<PathBuf>,
+    /// The private key, PEM
+    #[arg(long, requires = "cert")]
+    key: Option<PathBuf>,
+    /// Where the authority of a generated certificate is written
+    #[arg(long, default_value = "ca.pem")]
+    ca_out: PathBuf,
+    /// Speak TLS 1.2 only
+    #[arg(long)]
+    tls12: bool,
+    #[command(flatten)]
+    crypto: Crypto,
 }
 
 fn config(cli: &Cli) -> Result<ServerConfig> {
@@ -120,75 +105,54 @@ fn config(cli: &Cli) -> Result<ServerConfig> {
 }
 
 /// Serves one connection until it ends, or until the request after a Ctrl-C.
-async fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
-    acceptor: TlsAcceptor,
-    root: Arc<Path>,
-    watcher: Watcher,
-) -> Result<()> {
-    stream.set_nodelay(true)?;
-    let stream = timeout(PATIENCE, acceptor.accept(stream)).await??;
-    println!("{peer} {}", common::negotiated(stream.get_ref().1));
-    let service = service_fn(move |request| respond(root.clone(), request));
+async fn serve(handshake: Accept<TcpStream>, dir: Arc<Path>, watcher: Watcher) -> Result<()> {
+    let stream = timeout(PATIENCE, handshake).await??;
+    let (tcp, tls) = stream.get_ref();
+    tcp.set_nodelay(true)?;
+    println!("{} {}", tcp.peer_addr()?, common::negotiated(tls));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new()) // a header that does not come within 30 s ends the connection
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service_fn(|request| respond(&dir, request)));
     Ok(watcher.watch(connection).await?)
 }
 
-async fn respond(root: Arc<Path>, request: Request<Incoming>) -> io::Result<Response<Body>> {
-    // One plain file name is all that a path may be: nothing can climb out of the directory.
-    let name = Path::new(request.uri().path().trim_start_matches('/'));
-    let mut components = name.components();
-    let plain =
-        matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
-
-    let mut response = Response::new(Channel::new(1).1);
+async fn respond(dir: &Path, request: Request<Incoming>) -> http::Result<Response<Channel<Bytes>>> {
+    let (sender, body) = Channel::new(2);
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return Ok(response);
+        let response = Response::builder().status(StatusCode::METHOD_NOT_ALLOWED);
+        return response.header(ALLOW, "GET, HEAD").body(body);
     }
-    let file = if plain { File::open(root.join(name)).await.ok() } else { None };
-    let metadata = match &file {
-        Some(file) => file.metadata().await.ok(),
-        None => None,
+    let Some((file, len)) = open(dir, request.uri().path()).await else {
+        return Response::builder().status(StatusCode::NOT_FOUND).body(body);
     };
-    match (file, metadata) {
-        (Some(file), Some(metadata)) if metadata.is_file() => {
-            response.headers_mut().insert(CONTENT_LENGTH, metadata.len().into());
-            if request.method() == Method::GET {
-                *response.body_mut() = stream(file, metadata.len());
-            }
-        }
-        _ => *response.status_mut() = StatusCode::NOT_FOUND,
+    tokio::spawn(send(file, len, sender)); // hyper drops the body of an answer to HEAD
+    Response::builder().header(CONTENT_LENGTH, len).body(body)
+}
+
+/// Opens a file of the directory itself. One plain name is all that a path may be: nothing can
+/// climb out.
+async fn open(dir: &Path, path: &str) -> Option<(File, u64)> {
+    let name = Path::new(path.trim_start_matches('/'));
+    if name.file_name()? != name {
+        return None;
     }
-    Ok(response)
+    let file = File::open(dir.join(name)).await.ok()?;
+    let metadata = file.metadata().await.ok()?;
+    metadata.is_file().then_some((file, metadata.len()))
 }
 
-/// The first `len` bytes of a file, read piece by piece as the connection takes them. A file that
-/// turns out shorter, or an error, cuts the connection off, which the client can tell.
-fn stream(file: File, len: u64) -> Body {
-    let (mut sender, body) = Channel::new(2);
-    tokio::spawn(async move {
-        let mut file = file.take(len);
-        loop {
-            let mut piece = Vec::with_capacity(PIECE_LEN);
-            match file.read_buf(&mut piece).await {
-                Ok(0) => return,
-                Ok(_) if sender.send_data(piece.into()).await.is_err() => return,
-                Ok(_) => {}
-                Err(error) => return sender.abort(error),
-            }
+/// Sends the first `len` bytes of a file as the connection takes them. An error, or a file that
+/// turns out shorter, cuts the connection off, which the client can tell.
+async fn send(file: File, len: u64, mut body: Sender<Bytes>) -> Result<()> {
+    let mut file = file.take(len);
+    loop {
+        let mut piece = Vec::with_capacity(64 << 10);
+        if file.read_buf(&mut piece).await? == 0 {
+            return Ok(());
         }
-    });
-    body
+        body.send_data(piece.into()).await?;
+    }
 }
-
-type Body = Channel<Bytes, io::Error>;
 
 /// How long a handshake, and at Ctrl-C a running download, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-const PIECE_LEN: usize = 64 << 10;

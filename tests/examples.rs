@@ -223,13 +223,15 @@ fn quic_on_every_backend_and_base() {
 fn quic_between_two_processes() {
     let dir = directory("quic_between_two_processes");
     let root = root_of(&dir);
-    let mut server =
-        Server::spawn("quic", &["serve", "--listen", "127.0.0.1:0", "--ca-out", &root]);
-    let get = ["get", &server.address, "--root", &root, "--size", "300KB"];
-    fails("quic", &get, 2, "unknown unit");
-    let get = ["get", &server.address, "--root", &root, "--size", "300KiB", "--base", "ring"];
-    let text = stdout(&run("quic", &get));
-    assert!(text.starts_with("TLS13_CHACHA20_POLY1305_SHA256, backend"), "{text}");
+    let mut server = Server::spawn("quic", &["serve", "--address", "127.0.0.1:0", "--ca", &root]);
+    let get = ["get", "--address", &server.address, "--ca", &root];
+    fails("quic", &[&get[..], &["--size", "300KB"]].concat(), 2, "unknown unit");
+    let file = dir.join("sent");
+    fs::write(&file, painted(300_000)).unwrap();
+    for payload in [["--size", "300KiB"], ["--base=ring", file.to_str().unwrap()]] {
+        let text = stdout(&run("quic", &[&get[..], &payload].concat()));
+        assert!(text.starts_with("TLS13_CHACHA20_POLY1305_SHA256, backend"), "{text}");
+    }
 
     interrupt(&server.process);
     assert_eq!(server.process.wait().unwrap().code(), Some(0));

@@ -1,11 +1,11 @@
-//! What the TLS and QUIC examples share: the provider chosen on the command line, a throw-away
-//! certificate for this machine, digests, and the words for what was negotiated.
+//! What the TLS and QUIC examples share: the provider and the data chosen on the command line, a
+//! throw-away certificate for this machine, digests, and the words for what was negotiated.
 
 #![allow(dead_code)] // every example compiles this file and uses its part of it
 
 use core::error::Error;
 use core::fmt::{self, Write as _};
-use std::process::ExitCode;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
@@ -14,19 +14,27 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, CommonState, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use rustls_chapoly::Backend;
 
-pub(crate) type Result<T, E = Box<dyn Error + Send + Sync>> = core::result::Result<T, E>;
+pub(crate) type Result<T, E = Failure> = core::result::Result<T, E>;
 
-/// An example's exit: 0, or 1 after its error and the causes of that error on standard error.
-pub(crate) fn exit(result: Result<()>) -> ExitCode {
-    let Err(error) = result else { return ExitCode::SUCCESS };
-    eprint!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        eprint!(": {error}");
-        cause = error.source();
+/// Any error. What `main` returns is shown by `Debug`: here, in one line with its causes.
+pub(crate) struct Failure(Box<dyn Error + Send + Sync>);
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.into())
     }
-    eprintln!();
-    ExitCode::FAILURE
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
 }
 
 /// The command-line choice of a provider.
@@ -46,6 +54,20 @@ impl Crypto {
     pub(crate) fn provider(&self) -> CryptoProvider {
         rustls_chapoly::over_with_backend(self.base.provider(), self.backend)
     }
+
+    /// Who talks to whom when speeds are compared: each a client and a server.
+    pub(crate) fn pairs(&self) -> [[Party; 2]; 3] {
+        let ours = Party { name: format!("ours, {}", self.backend), provider: self.provider() };
+        let base = Party { name: self.base.to_string(), provider: self.base.provider() };
+        [[ours.clone(), ours.clone()], [base.clone(), base.clone()], [ours, base]]
+    }
+}
+
+/// A provider, and the name to print for it.
+#[derive(Clone)]
+pub(crate) struct Party {
+    pub(crate) name: String,
+    pub(crate) provider: CryptoProvider,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -72,8 +94,9 @@ impl fmt::Display for Base {
     }
 }
 
-/// Leaves only ChaCha20 suites, so that nothing else can be negotiated.
-pub(crate) fn chacha_only(mut provider: CryptoProvider) -> CryptoProvider {
+/// The provider with its ChaCha20 suites alone, so that nothing else can be negotiated.
+pub(crate) fn chacha_only(provider: &CryptoProvider) -> CryptoProvider {
+    let mut provider = provider.clone();
     provider.cipher_suites.retain(|suite| {
         suite.suite().as_str().is_some_and(|name| name.contains("CHACHA20_POLY1305"))
     });
@@ -151,13 +174,31 @@ pub(crate) fn sha256(data: &[u8]) -> String {
     text
 }
 
-/// What an example sends when no file is given: bytes with a period that divides no block length.
-pub(crate) fn generated(len: usize) -> Vec<u8> {
-    (0..251).cycle().take(len).collect()
+/// The command-line choice of what is sent.
+#[derive(Args)]
+pub(crate) struct Payload {
+    /// The file to send; one is generated if none is given
+    file: Option<PathBuf>,
+
+    /// The size of the generated file
+    #[arg(long, default_value = "256MiB", value_parser = parse_size)]
+    size: usize,
+}
+
+impl Payload {
+    /// The bytes to send, which live as long as the program. Those generated have a period that
+    /// divides no block length.
+    pub(crate) fn load(&self) -> Result<&'static [u8]> {
+        let bytes = match &self.file {
+            Some(path) => std::fs::read(path)?,
+            None => (0..251).cycle().take(self.size).collect(),
+        };
+        Ok(bytes.leak())
+    }
 }
 
 /// Reads "4096", "64KiB", "256MiB" or "1GiB".
-pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
+fn parse_size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match &text[digits.len()..] {
         "" => 1,
