@@ -133,6 +133,10 @@ pub(crate) trait ChaCha20: Isa {
     /// Whether the first tile has registers to run its first rounds beside them.
     const HEAD_START: bool;
 
+    /// Whether operations splat a word of memory as they go. Splats that are made ahead are then no gain,
+    /// and would be spilled, for there are more of them than registers.
+    const FREE_SPLATS: bool;
+
     /// Whether there are registers for two tiles at once.
     const PAIRS: bool;
 
@@ -235,9 +239,10 @@ impl Tiles {
     /// Begins the tile whose first block is `counter`.
     #[inline(always)]
     pub(crate) fn begin<I: ChaCha20>(&self, isa: I, counter: u32) -> Tile<'_, I> {
+        let begun = words_to_splat::<I>(&self.begun);
         let mut v = [isa.splat(0); 16];
         for i in 0..16 {
-            v[i] = isa.splat(self.begun[i]);
+            v[i] = isa.splat(begun[i]);
         }
         let counters = isa.splat(counter).add(isa.lane_numbers());
         v[12] = counters;
@@ -245,6 +250,12 @@ impl Tiles {
         diagonal_round(&mut v);
         Tile { isa, start: &self.start, counters, v, done: 1 }
     }
+}
+
+/// `words`, so that the compiler does not know them from one tile to the next if their splats are free.
+#[inline(always)]
+fn words_to_splat<I: ChaCha20>(words: &[u32; 16]) -> &[u32; 16] {
+    if I::FREE_SPLATS { black_box(words) } else { words }
 }
 
 /// As many blocks as a vector has lanes: a vector holds one word of the state, a lane one block.
@@ -266,13 +277,14 @@ impl<I: ChaCha20> Tile<'_, I> {
 
     #[inline(always)]
     fn keystream(self) -> [I::Word; 16] {
+        let start = words_to_splat::<I>(self.start);
         let mut v = self.v;
         for i in 0..12 {
-            v[i] = v[i].add(self.isa.splat(self.start[i]));
+            v[i] = v[i].add(self.isa.splat(start[i]));
         }
         v[12] = v[12].add(self.counters);
         for i in 13..16 {
-            v[i] = v[i].add(self.isa.splat(self.start[i]));
+            v[i] = v[i].add(self.isa.splat(start[i]));
         }
         I::Word::transpose(v)
     }

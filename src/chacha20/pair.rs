@@ -61,6 +61,7 @@ impl<I: ChaCha20> ChaCha20 for Pair<I> {
     const ROW_SETS: &'static [usize] = I::ROW_SETS;
     const HEAD_SETS: &'static [usize] = I::HEAD_SETS;
     const HEAD_START: bool = false;
+    const FREE_SPLATS: bool = I::FREE_SPLATS;
     const PAIRS: bool = false;
     const TAIL_SETS: &'static [usize] = I::TAIL_SETS;
 }

@@ -257,6 +257,7 @@ impl ChaCha20 for Avx2 {
     const ROW_SETS: &'static [usize] = &[1, 2, 3];
     const HEAD_SETS: &'static [usize] = &[3];
     const HEAD_START: bool = false;
+    const FREE_SPLATS: bool = false;
     const PAIRS: bool = false;
     const TAIL_SETS: &'static [usize] = &[1, 2, 3];
 

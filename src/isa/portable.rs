@@ -214,6 +214,7 @@ impl ChaCha20 for Portable {
     const ROW_SETS: &'static [usize] = &[1, 4];
     const HEAD_SETS: &'static [usize] = &[4];
     const HEAD_START: bool = false;
+    const FREE_SPLATS: bool = false;
     const PAIRS: bool = false;
     const TAIL_SETS: &'static [usize] = &[1, 4];
 

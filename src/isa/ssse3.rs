@@ -224,6 +224,7 @@ impl ChaCha20 for Ssse3 {
     const ROW_SETS: &'static [usize] = &[1, 2, 3, 4];
     const HEAD_SETS: &'static [usize] = &[4];
     const HEAD_START: bool = false;
+    const FREE_SPLATS: bool = false;
     const PAIRS: bool = false;
     const TAIL_SETS: &'static [usize] = &[2, 4];
 }
