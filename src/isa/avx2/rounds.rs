@@ -97,31 +97,16 @@ macro_rules! swap_c {
     };
 }
 
-/// Column round and diagonal round, and four Poly1305 blocks.
-macro_rules! double_round_and_blocks {
-    () => {
-        concat!(
-            first!(),
-            quarter_rounds!(0 4 12, 1 5 13; multiply sum next_1 fold),
-            swap_c!(0 64),
-            quarter_rounds!(2 6 14, 3 7 15; multiply sum next_2 fold),
-            quarter_rounds!(0 5 15, 1 6 12; multiply sum next_3 fold),
-            swap_c!(64 0),
-            quarter_rounds!(2 7 13, 3 4 14; multiply sum no_next fold),
-        )
-    };
-}
-
-/// Column round and diagonal round alone.
+/// Column round and diagonal round, with a Poly1305 block in each half of each.
 macro_rules! double_round {
-    () => {
+    ($multiply:ident $sum:ident ($n0:ident $n1:ident $n2:ident $n3:ident) $fold:ident) => {
         concat!(
-            quarter_rounds!(0 4 12, 1 5 13; nothing nothing nothing nothing),
+            quarter_rounds!(0 4 12, 1 5 13; $multiply $sum $n0 $fold),
             swap_c!(0 64),
-            quarter_rounds!(2 6 14, 3 7 15; nothing nothing nothing nothing),
-            quarter_rounds!(0 5 15, 1 6 12; nothing nothing nothing nothing),
+            quarter_rounds!(2 6 14, 3 7 15; $multiply $sum $n1 $fold),
+            quarter_rounds!(0 5 15, 1 6 12; $multiply $sum $n2 $fold),
             swap_c!(64 0),
-            quarter_rounds!(2 7 13, 3 4 14; nothing nothing nothing nothing),
+            quarter_rounds!(2 7 13, 3 4 14; $multiply $sum $n3 $fold),
         )
     };
 }
@@ -261,14 +246,15 @@ pub(super) fn rounds(
             "cmp qword ptr [{memory} + 216], 0",
             "je 3f",
             "2:",
-            double_round_and_blocks!(),
+            first!(),
+            double_round!(multiply sum (next_1 next_2 next_3 no_next) fold),
             "dec qword ptr [{memory} + 216]",
             "jnz 2b",
             "3:",
             "cmp qword ptr [{memory} + 224], 0",
             "je 5f",
             "4:",
-            double_round!(),
+            double_round!(nothing nothing (nothing nothing nothing nothing) nothing),
             "dec qword ptr [{memory} + 224]",
             "jnz 4b",
             "5:",
