@@ -179,8 +179,9 @@ impl<'a, D: Direction> Message<'a, D> {
         let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
         let head_len = chacha20::head_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
         let mut counter = chacha20::head_blocks::<I>() as u32;
-        let mut head_room = Room::<I::Word, 16>::new();
-        let mut head = head_room.stream();
+        // of the two, the one that is not used takes no place
+        let (mut one_set, mut sets) = (Room::<I::Word, 4>::new(), Room::<I::Word, 16>::new());
+        let mut head = if I::HEAD_START { one_set.stream() } else { sets.stream() };
         let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
 
