@@ -72,7 +72,8 @@ esac
 for arch in aarch64 s390x i686; do
     lower=${arch}_unknown_linux_gnu upper=${arch^^}_UNKNOWN_LINUX_GNU
     export "CC_$lower=$arch-linux-gnu-gcc" "CARGO_TARGET_${upper}_LINKER=$arch-linux-gnu-gcc"
-    export "CARGO_TARGET_${upper}_RUNNER=qemu-${arch/i686/i386}-static -L /usr/$arch-linux-gnu"
+    export "CARGO_TARGET_${upper}_RUNNER=qemu-${arch/i686/i386}-static -E CHAPOLY_EMULATED=1 \
+-L /usr/$arch-linux-gnu"
 done
 # Most x86-64 systems run 32-bit programs themselves.
 loader=/usr/i686-linux-gnu/lib/ld-linux.so.2

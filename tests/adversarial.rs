@@ -11,7 +11,7 @@ use num_bigint::BigUint;
 use rustls_chapoly::Backend;
 use rustls_chapoly::aead::ChaCha20Poly1305;
 
-use crate::common::{Message, painted, refused};
+use crate::common::{Message, emulated, painted, refused};
 use crate::oracle::adversarial::{extreme_r, forced, messages, sum, targets};
 
 /// Every count of full blocks, and one byte less.
@@ -60,8 +60,9 @@ fn forced_accumulators() {
 #[test]
 fn forced_final_accumulators() {
     let mut solved = 0;
-    for nonce in extreme_nonces() {
-        let r = BigUint::from(r_of(&nonce));
+    let nonces = extreme_nonces();
+    for nonce in &nonces {
+        let r = BigUint::from(r_of(nonce));
         let inverse = r.modpow(&(oracle::prime() - 2u8), &oracle::prime());
         for blocks in [1, 2, 3, 4, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 128, 256, 1024] {
             let lengths = oracle::block_number(&[0; 16]);
@@ -72,12 +73,12 @@ fn forced_final_accumulators() {
                 let Some(text) = forced(&r, 1, blocks, &(before % oracle::prime())) else {
                     continue;
                 };
-                check(&nonce, &[], &text);
+                check(nonce, &[], &text);
                 solved += 1;
             }
         }
     }
-    assert!(solved > 500, "only {solved} inputs");
+    assert!(solved > 160 * nonces.len(), "only {solved} inputs");
 }
 
 /// The inputs are what they claim to be.
@@ -125,8 +126,9 @@ fn check(nonce: &[u8; 12], aad: &[u8], ciphertext: &[u8]) {
     }
 }
 
-/// Of 2^18 nonces, those with the largest r, the smallest, and the one with the most bits set.
-fn extreme_nonces() -> [[u8; 12]; 3] {
+/// Of 2^18 nonces, those with the largest r, the smallest, and the one with the most bits set; on an
+/// emulated CPU the first alone.
+fn extreme_nonces() -> Vec<[u8; 12]> {
     let of = |i: u32| {
         let mut nonce = [0; 12];
         nonce[..4].copy_from_slice(&i.to_le_bytes());
@@ -136,7 +138,8 @@ fn extreme_nonces() -> [[u8; 12]; 3] {
     let largest = all.iter().max_by_key(|(r, _)| *r).unwrap();
     let smallest = all.iter().min_by_key(|(r, _)| *r).unwrap();
     let fullest = all.iter().max_by_key(|(r, _)| r.count_ones()).unwrap();
-    [largest.1, smallest.1, fullest.1]
+    let nonces = [largest.1, smallest.1, fullest.1];
+    nonces[..if emulated() { 1 } else { 3 }].to_vec()
 }
 
 fn r_of(nonce: &[u8; 12]) -> u128 {

@@ -2,8 +2,16 @@
 //! function of the API.
 #![allow(dead_code)]
 
+use std::env;
+
 use rustls_chapoly::Backend;
 use rustls_chapoly::aead::{ChaCha20Poly1305, Error, Tag};
+
+/// Whether the CPU is emulated, which `CHAPOLY_EMULATED` tells: the longest tests then take only a part
+/// of their inputs, spread over all of them.
+pub(crate) fn emulated() -> bool {
+    env::var_os("CHAPOLY_EMULATED").is_some()
+}
 
 /// `len` bytes that repeat only after 251, a prime: blocks that are swapped or used twice show.
 pub(crate) fn paint(len: usize, seed: u8) -> Vec<u8> {
