@@ -44,7 +44,7 @@ pub(crate) struct Crypto {
     #[arg(long, global = true, value_enum, default_value_t = Base::AwsLcRs)]
     pub(crate) base: Base,
 
-    /// The implementation of ChaCha20-Poly1305: avx512, avx2, ssse3, neon or portable
+    /// The implementation of ChaCha20-Poly1305: avx512, avx2, ssse3 or portable
     #[arg(long, global = true, default_value_t = Backend::best())]
     pub(crate) backend: Backend,
 }
