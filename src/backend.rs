@@ -16,7 +16,7 @@ use crate::kernel::Operation;
 /// The instruction set that runs a key's ChaCha20 and Poly1305.
 ///
 /// A value exists only for what this CPU has, so whoever holds one can use it. Its name
-/// ([`Display`](fmt::Display), [`FromStr`]) says what it needs: `avx512` (F, BW, VL and IFMA, with
+/// ([`Display`](fmt::Display), [`FromStr`]) says what it needs: `avx512` (F, BW, VL, IFMA and VBMI2, with
 /// BMI2), `avx2` (with BMI2), `ssse3`, or `portable`, which needs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Backend(Arm);

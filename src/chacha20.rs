@@ -110,19 +110,14 @@ pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
     most(I::TAIL_SETS) * row_blocks::<I>()
 }
 
-/// Bytes that must remain for a pair of tiles to be the better choice.
-pub(crate) const fn pairs_from<I: ChaCha20>() -> usize {
-    4 * tile_blocks::<I>() * BLOCK
-}
-
 const fn most(sets: &[usize]) -> usize {
     sets[sets.len() - 1]
 }
 
 /// What is best for an instruction set.
 ///
-/// Numbers of sets of rows are in rising order and at most four. Where a vector holds one row, four sets
-/// are as many blocks as a tile, and are made as one.
+/// Numbers of sets of rows are in rising order and at most four. Four sets are as many blocks as a tile,
+/// and are made as one.
 pub(crate) trait ChaCha20: Isa {
     /// How many sets of rows may make a whole message.
     const ROW_SETS: &'static [usize];
@@ -198,13 +193,12 @@ pub(crate) fn few<I: ChaCha20>(
             1 => Rows::<I, 1>::new(isa, state, counter).finish(stream, stitch),
             2 => Rows::<I, 2>::new(isa, state, counter).finish(stream, stitch),
             3 => Rows::<I, 3>::new(isa, state, counter).finish(stream, stitch),
-            _ if row_blocks::<I>() == 1 => {
+            _ => {
                 let tiles = Tiles::new(state);
                 let mut tile = tiles.begin(isa, counter);
                 tile.rounds(stitch);
                 tile.keep(stream)
             }
-            _ => Rows::<I, 4>::new(isa, state, counter).finish(stream, stitch),
         };
     }
     unreachable!()

@@ -200,8 +200,8 @@ impl<'a, D: Direction> Message<'a, D> {
 
         let mut rest = len - head_len;
         while rest > chacha20::tail_blocks::<I>() * chacha20::BLOCK {
-            let pairs = I::PAIRS && first.is_none() && rest >= chacha20::pairs_from::<I>();
-            let window = if pairs { self.text.whole(2 * tile_len) } else { None };
+            let pair = I::PAIRS && first.is_none();
+            let window = if pair { self.text.whole(2 * tile_len) } else { None };
             if let Some(window) = window {
                 let mut pair = tiles.begin(Pair(isa), counter);
                 self.rounds(&mut pair, counter, &mut backlog);
@@ -342,7 +342,6 @@ struct Backlog<'a, I, H> {
 
 impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
     const STEP: usize = H::STEP * poly1305::BLOCK;
-    const MANY: usize = H::MANY * Self::STEP;
 
     /// Hashes what goes singly, which must be there already.
     #[inline(always)]
@@ -355,25 +354,22 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
     /// Hashes until at least `to`.
     #[inline(always)]
     fn catch_up(&mut self, to: usize) {
-        while H::MANY > 1 && self.hashed + Self::MANY <= to {
-            self.take_many();
-        }
         while self.hashed < to {
-            self.take();
+            self.take((to - self.hashed).div_ceil(Self::STEP));
         }
     }
 
+    /// Absorbs at most so many steps, as many as the hash takes together.
     #[inline(always)]
-    fn take(&mut self) {
-        let next = self.hashed + Self::STEP;
-        self.hash.step(self.isa, self.ciphertext.range(self.hashed, next));
-        self.hashed = next;
-    }
-
-    #[inline(always)]
-    fn take_many(&mut self) {
-        let next = self.hashed + Self::MANY;
-        self.hash.many(self.isa, self.ciphertext.range(self.hashed, next));
+    fn take(&mut self, most: usize) {
+        let count = most.min(H::MANY);
+        let next = self.hashed + count * Self::STEP;
+        let blocks = self.ciphertext.range(self.hashed, next);
+        if count == 1 {
+            self.hash.step(self.isa, blocks);
+        } else {
+            self.hash.many(self.isa, blocks);
+        }
         self.hashed = next;
     }
 
@@ -394,10 +390,10 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
 impl<I: Isa, H: Hash<I>> Stitch for Backlog<'_, I, H> {
     #[inline(always)]
     fn step(&mut self) {
-        if self.hashed + Self::MANY <= self.to {
-            self.take_many();
-        } else if H::MANY > 1 && self.hashed + Self::STEP <= self.to {
-            self.take();
+        // (`to` may lie before what has been hashed)
+        let steps = self.to.saturating_sub(self.hashed) / Self::STEP;
+        if steps != 0 {
+            self.take(steps);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::poly1305::Poly1305;
 use crate::poly1305::wide::{Lanes, Multiply52, Wide};
 use core::arch::x86_64::*;
 
-/// The proof that this CPU has AVX-512 F, BW, VL and IFMA, and BMI2.
+/// The proof that this CPU has AVX-512 F, BW, VL, IFMA and VBMI2, and BMI2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Avx512(());
 
@@ -18,6 +18,7 @@ impl Avx512 {
             | Features::AVX512BW
             | Features::AVX512VL
             | Features::AVX512IFMA
+            | Features::AVX512VBMI2
             | Features::BMI2;
         features.include(all).then_some(Self(()))
     }
@@ -28,7 +29,7 @@ impl Isa for Avx512 {
 
     #[inline(always)]
     fn enter<K: Kernel<Self>>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi2,bmi2")]
         #[inline(never)]
         fn featured<K: Kernel<Avx512>>(isa: Avx512, kernel: K, end: &mut usize) -> K::Output {
             *end = stack_pointer();
@@ -119,7 +120,7 @@ impl Isa for Avx512 {
 ///
 /// # Safety
 /// To be called from where the kernel was called, whose frame ended at `end`.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,avx512vbmi2,bmi2")]
 #[inline(never)]
 unsafe fn clear(end: usize) {
     // SAFETY: the features are enabled, and the stack down to `end` is dead.
@@ -159,7 +160,7 @@ fn first_bytes(len: usize) -> u64 {
 /// Runs an instruction on vectors.
 macro_rules! run {
     ($instruction:path, $($vector:expr),+) => {
-        // SAFETY: a Zmm proves AVX-512 F and IFMA, and the instruction touches registers only.
+        // SAFETY: a Zmm proves AVX-512 F, IFMA and VBMI2, and the instruction touches registers only.
         Zmm(unsafe { $instruction($($vector.0),+) })
     };
 }
@@ -355,11 +356,6 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
-    fn or(self, other: Self) -> Self {
-        run!(_mm512_or_si512, self, other)
-    }
-
-    #[inline(always)]
     fn shift_left<const N: u32>(self) -> Self {
         run!(_mm512_slli_epi64::<N>, self)
     }
@@ -367,6 +363,15 @@ impl Lanes for Zmm {
     #[inline(always)]
     fn shift_right<const N: u32>(self) -> Self {
         run!(_mm512_srli_epi64::<N>, self)
+    }
+
+    #[inline(always)]
+    fn bits_from<const N: u32>(low: Self, high: Self) -> Self {
+        // the intrinsic wants a const of another type
+        match N {
+            24 => run!(_mm512_shrdi_epi64::<24>, low, high),
+            _ => run!(_mm512_shrdi_epi64::<44>, low, high),
+        }
     }
 
     #[inline(always)]
@@ -391,6 +396,15 @@ impl Lanes for Zmm {
         let first = unsafe { _mm512_castsi512_si128(self.0) };
         // SAFETY: likewise.
         Self(unsafe { _mm512_broadcastq_epi64(first) })
+    }
+
+    #[inline(always)]
+    fn spread_lane(&self, n: usize) -> Self {
+        let lane = (&raw const self.0).cast::<i64>().wrapping_add(n % 8);
+        // SAFETY: this is one of the eight lanes.
+        let lane = unsafe { *lane };
+        // SAFETY: a Zmm proves AVX-512 F.
+        Self(unsafe { _mm512_set1_epi64(lane) })
     }
 
     #[inline(always)]

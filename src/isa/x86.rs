@@ -33,6 +33,7 @@ features! {
     4 AVX512BW avx512bw "avx512bw"
     5 AVX512VL avx512vl "avx512vl"
     6 AVX512IFMA avx512ifma "avx512ifma"
+    7 AVX512VBMI2 avx512vbmi2 "avx512vbmi2"
 }
 
 impl Features {

@@ -65,12 +65,12 @@ fn limbs_of_44_bits() {
 }
 
 #[test]
-fn limbs_of_44_bits_in_four_groups() {
+fn limbs_of_44_bits_in_four_steps() {
     assert_quoted(&eight_lanes::<4>());
 }
 
-fn eight_lanes<const GROUPS: usize>() -> String {
-    let mut hash = Wide::<Intervals, GROUPS>::new(Intervals, any_key());
+fn eight_lanes<const MANY: usize>() -> String {
+    let mut hash = Wide::<Intervals, MANY>::new(Intervals, any_key());
     hash.single = settled(hash.single);
     // seven blocks and the length block: none goes singly
     let begun = hash.begin(Intervals, blocks(7));
@@ -82,15 +82,17 @@ fn eight_lanes<const GROUPS: usize>() -> String {
         |hash| {
             let v = hash.v;
             hash.step(Intervals, blocks(8));
-            let step = core::mem::replace(&mut hash.v, v);
-            hash.many(Intervals, blocks(8 * GROUPS));
-            hash.v = core::array::from_fn(|i| hash.v[i].zip(step[i], U64::hull));
+            for steps in 2..=MANY {
+                let so_far = core::mem::replace(&mut hash.v, v);
+                hash.many(Intervals, blocks(8 * steps));
+                hash.v = core::array::from_fn(|i| hash.v[i].zip(so_far[i], U64::hull));
+            }
         },
     );
     let v = hash.v.map(|limb| bound(limb.hull().high())).join(", ");
     hash.finish(Intervals, [Octet([U64::ANY; 8]); 2]);
     std::format!(
-        "44-bit limbs, groups of eight blocks: {GROUPS}; V <= ({v})
+        "44-bit limbs, steps of eight blocks: {MANY}; V <= ({v})
     factors {}, lanes {}, 64-bit sums and products {}, 128-bit {}\n",
         below(highest("factor")),
         below(highest("lane")),
@@ -107,6 +109,7 @@ fn an_unclamped_key_is_noticed() {
     Scalar::new(key).absorb_block([0; BLOCK]);
 }
 
+#[cfg(debug_assertions)]
 #[test]
 #[should_panic = "h[2] <= 4"]
 fn a_carry_too_many_is_noticed() {
@@ -301,16 +304,16 @@ impl Lanes for Octet {
         self.zip(other, |x, y| x & y)
     }
 
-    fn or(self, other: Self) -> Self {
-        self.zip(other, |x, y| x | y)
-    }
-
     fn shift_left<const N: u32>(self) -> Self {
         self.map(|x| x << N)
     }
 
     fn shift_right<const N: u32>(self) -> Self {
         self.map(|x| x >> N)
+    }
+
+    fn bits_from<const N: u32>(low: Self, high: Self) -> Self {
+        low.zip(high, |low, high| integers::low_64(integers::join(low, high) >> N))
     }
 
     fn add_product_low(self, x: Self, y: Self) -> Self {
@@ -327,6 +330,10 @@ impl Lanes for Octet {
 
     fn spread(self) -> Self {
         Self([self.0[0]; 8])
+    }
+
+    fn spread_lane(&self, n: usize) -> Self {
+        Self([self.0[n]; 8])
     }
 
     fn sum(self) -> U64 {

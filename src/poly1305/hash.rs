@@ -15,7 +15,7 @@ pub(crate) trait Hash<I>: Sized {
     /// Blocks that one step absorbs.
     const STEP: usize;
 
-    /// Steps that [`Self::many`] takes.
+    /// The most steps that [`Self::many`] takes.
     const MANY: usize;
 
     /// The blocks after the last step.
@@ -38,7 +38,7 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);
 
-    /// As `MANY` calls of [`Self::step`].
+    /// As two or more calls of [`Self::step`], after [`Self::begin`].
     fn many(&mut self, isa: I, blocks: Source<'_>);
 
     /// What remains after the steps, to be kept before it is overwritten.

@@ -7,6 +7,8 @@
 //! tag = the sum of the lanes + s
 //! ```
 
+use core::hint::black_box;
+
 use super::integers::{U64, U128, high_64, low_64};
 use super::scalar::Scalar;
 use super::{BLOCK, Hash, Key};
@@ -33,9 +35,11 @@ pub(crate) trait Multiply52: Copy {
 pub(crate) trait Lanes: Copy {
     fn add(self, other: Self) -> Self;
     fn and(self, other: Self) -> Self;
-    fn or(self, other: Self) -> Self;
     fn shift_left<const N: u32>(self) -> Self;
     fn shift_right<const N: u32>(self) -> Self;
+
+    /// The 64 bits from bit `N` on of `low + high 2^64`.
+    fn bits_from<const N: u32>(low: Self, high: Self) -> Self;
 
     /// `self + (x * y mod 2^52)`, of the low 52 bits of `x` and `y`.
     fn add_product_low(self, x: Self, y: Self) -> Self;
@@ -48,6 +52,9 @@ pub(crate) trait Lanes: Copy {
 
     /// Lane 0 in every lane.
     fn spread(self) -> Self;
+
+    /// Lane `n` in every lane, from memory.
+    fn spread_lane(&self, n: usize) -> Self;
 
     /// The sum of all lanes.
     fn sum(self) -> U64;
@@ -98,19 +105,19 @@ impl<L: Lanes> Products<L> {
     fn add(&mut self, x: Number<L>, y: &Factor<L>) {
         debug_assert!(x.into_iter().chain(y.r).chain(y.folded).all(fits::<52, L>));
         let ([r0, r1, r2], [f1, f2]) = (y.r, y.folded);
-        macro_rules! row {
-            ($x:expr, $y0:expr, $y1:expr, $y2:expr) => {
-                self.low[0] = self.low[0].add_product_low($x, $y0);
-                self.low[1] = self.low[1].add_product_low($x, $y1);
-                self.low[2] = self.low[2].add_product_low($x, $y2);
-                self.high[0] = self.high[0].add_product_high($x, $y0);
-                self.high[1] = self.high[1].add_product_high($x, $y1);
-                self.high[2] = self.high[2].add_product_high($x, $y2);
-            };
-        }
-        row!(x[0], r0, r1, r2);
-        row!(x[1], f2, r0, r1);
-        row!(x[2], f1, f2, r0);
+        self.add_limb(x[0], [r0, r1, r2]);
+        self.add_limb(x[1], [f2, r0, r1]);
+        self.add_limb(x[2], [f1, f2, r0]);
+    }
+
+    #[inline(always)]
+    fn add_limb(&mut self, x: L, y: Number<L>) {
+        self.low[0] = self.low[0].add_product_low(x, y[0]);
+        self.low[1] = self.low[1].add_product_low(x, y[1]);
+        self.low[2] = self.low[2].add_product_low(x, y[2]);
+        self.high[0] = self.high[0].add_product_high(x, y[0]);
+        self.high[1] = self.high[1].add_product_high(x, y[1]);
+        self.high[2] = self.high[2].add_product_high(x, y[2]);
     }
 
     /// The sum modulo 2^130 - 5, with limbs of 44, 44 and 42 bits but for a last carry into the second.
@@ -150,8 +157,8 @@ fn multiply<I: Multiply52>(isa: I, x: Number<I::Lanes>, y: &Factor<I::Lanes>) ->
 fn number<I: Multiply52>(isa: I, [low, high]: [I::Lanes; 2]) -> Number<I::Lanes> {
     [
         low.and(isa.splat(LOW_44)),
-        low.shift_right::<44>().or(high.shift_left::<20>()).and(isa.splat(LOW_44)),
-        high.shift_right::<24>().or(isa.splat(1 << 40)),
+        I::Lanes::bits_from::<44>(low, high).and(isa.splat(LOW_44)),
+        I::Lanes::bits_from::<24>(high, isa.splat(1)),
     ]
 }
 
@@ -166,19 +173,52 @@ fn limbs_of_44(h: [U64; 3]) -> [U64; 3] {
     [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
 }
 
-/// The hash; it absorbs up to `GROUPS` groups of eight blocks before it reduces.
-pub(crate) struct Wide<I: Multiply52, const GROUPS: usize> {
+/// r^8, r^16, r^24 and r^32, each in a lane.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<L>(pub(super) Factor<L>);
+
+impl<L: Lanes> Steps<L> {
+    /// r^8n is in lane `LANES[n - 1]`.
+    pub(super) const LANES: [usize; 4] = [6, 4, 2, 0];
+
+    #[inline(always)]
+    fn new<I: Multiply52<Lanes = L>>(isa: I, r8: &Factor<L>) -> Self {
+        let r16 = multiply(isa, r8.r, r8);
+        let p16 = select::<_, 0b0011_0011>(r16, r8.r); // 16 16 8 8 16 16 8 8
+        let p32 = multiply(isa, p16, &Factor::new(isa, r16)); // 32 32 24 24 32 32 24 24
+        Self(Factor::new(isa, select::<_, 0b0000_1111>(p32, p16)))
+    }
+
+    /// r^8n in every lane.
+    #[inline(always)]
+    fn power(&self, n: usize) -> Factor<L> {
+        let Factor { r: [r0, r1, r2], folded: [f1, f2] } = &self.0;
+        let lane = Self::LANES[n - 1];
+        Factor {
+            r: [r0.spread_lane(lane), r1.spread_lane(lane), r2.spread_lane(lane)],
+            folded: [f1.spread_lane(lane), f2.spread_lane(lane)],
+        }
+    }
+}
+
+/// The hash; it absorbs up to `MANY` steps, one or four, before it reduces.
+pub(crate) struct Wide<I: Multiply52, const MANY: usize> {
     pub(super) single: Scalar,
     pub(super) v: Number<I::Lanes>,
-    /// r^8, r^16, ... in every lane.
-    pub(super) steps: [Factor<I::Lanes>; GROUPS],
+    /// r^8 in every lane.
+    step: Factor<I::Lanes>,
+    /// From [`Hash::begin`] on, if a step is not all.
+    pub(super) steps: Option<Steps<I::Lanes>>,
     /// r^8, r^4, r^7, r^3, r^6, r^2, r^5, r^1: what each block of a step lacks at the end.
     pub(super) lanes: Factor<I::Lanes>,
 }
 
-impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
-    const STEP: usize = 8;
-    const MANY: usize = GROUPS;
+/// Bytes of a step.
+const BYTES: usize = 8 * BLOCK;
+
+impl<I: Multiply52, const MANY: usize> Hash<I> for Wide<I, MANY> {
+    const STEP: usize = BYTES / BLOCK;
+    const MANY: usize = MANY;
     type End = [I::Lanes; 2];
 
     #[inline(always)]
@@ -194,15 +234,9 @@ impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
         let r4 = spread(p4);
         let p4 = select::<_, 0b0000_1111>(p4, p2); // 4 4 3 3 2 2 1 1
         let p8 = multiply(isa, p4, &Factor::new(isa, r4)); // 8 8 7 7 6 6 5 5
-        let lanes = select::<_, 0b0101_0101>(p8, p4);
-        let r8 = Factor::new(isa, spread(p8));
-        let mut steps = [r8; GROUPS];
-        for i in 1..GROUPS {
-            // the product of the two halves of the exponent, so that few wait for one another
-            let half = steps[(i - 1) / 2].r;
-            steps[i] = Factor::new(isa, multiply(isa, half, &steps[i / 2]));
-        }
-        Self { single, v: [isa.splat(0); 3], steps, lanes: Factor::new(isa, lanes) }
+        let lanes = Factor::new(isa, select::<_, 0b0101_0101>(p8, p4));
+        let step = Factor::new(isa, spread(p8));
+        Self { single, v: [isa.splat(0); 3], step, steps: None, lanes }
     }
 
     #[inline(always)]
@@ -218,6 +252,10 @@ impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
         let (h, _) = self.single.state();
         let h = limbs_of_44(h);
         self.v = [isa.first(h[0]), isa.first(h[1]), isa.first(h[2])];
+        const { assert!(MANY <= Steps::<I::Lanes>::LANES.len()) };
+        if MANY > 1 {
+            self.steps = Some(Steps::new(isa, &self.step));
+        }
         singly
     }
 
@@ -232,20 +270,23 @@ impl<I: Multiply52, const GROUPS: usize> Hash<I> for Wide<I, GROUPS> {
     #[inline(always)]
     fn step(&mut self, isa: I, blocks: Source<'_>) {
         let sum = add(self.v, number(isa, isa.load(blocks)));
-        self.v = multiply(isa, sum, &self.steps[0]);
+        self.v = multiply(isa, sum, &self.step);
     }
 
     #[inline(always)]
     fn many(&mut self, isa: I, blocks: Source<'_>) {
-        const BYTES: usize = 8 * BLOCK;
+        let Some(steps) = &self.steps else { unreachable!() };
+        // unseen by the compiler, which would spread all lanes ahead, and spill them
+        let steps = black_box(steps);
+        let count = blocks.len() / BYTES;
         let mut products = Products::zero(isa);
-        for i in 1..GROUPS {
-            let group = blocks.range(i * BYTES, i * BYTES + BYTES);
-            products.add(number(isa, isa.load(group)), &self.steps[GROUPS - 1 - i]);
+        for i in 1..count {
+            let group = isa.load(blocks.range(i * BYTES, i * BYTES + BYTES));
+            products.add(number(isa, group), &steps.power(count - i));
         }
         // the only one that waits for what came before
         let first = add(self.v, number(isa, isa.load(blocks.range(0, BYTES))));
-        products.add(first, &self.steps[GROUPS - 1]);
+        products.add(first, &steps.power(count));
         self.v = products.reduce(isa);
     }
 
