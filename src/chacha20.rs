@@ -100,14 +100,26 @@ pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
     most(I::ROW_SETS) * row_blocks::<I>()
 }
 
-/// Blocks that [`head`] makes.
-pub(crate) const fn head_blocks<I: ChaCha20>() -> usize {
-    most(I::HEAD_SETS) * row_blocks::<I>()
+/// With how many sets of rows to begin a message of `len` bytes.
+///
+/// The most, where they leave whole tiles and so nothing for the end.
+#[inline(always)]
+pub(crate) fn head_sets<I: ChaCha20>(len: usize) -> usize {
+    let (least, most) = (I::HEAD_SETS[0], most(I::HEAD_SETS));
+    let more = (most - least) * row_blocks::<I>() * BLOCK;
+    let over = (len - head_len::<I>(least)) % (tile_blocks::<I>() * BLOCK);
+    if over != 0 && over <= more { most } else { least }
 }
 
-/// The most blocks that end a message of tiles as rows.
-pub(crate) const fn tail_blocks<I: ChaCha20>() -> usize {
-    most(I::TAIL_SETS) * row_blocks::<I>()
+/// Bytes of text that `sets` sets of rows are keystream for, when they begin a message.
+#[inline(always)]
+pub(crate) const fn head_len<I: ChaCha20>(sets: usize) -> usize {
+    (sets * row_blocks::<I>() - 1) * BLOCK
+}
+
+/// The most bytes that end a message of tiles as rows.
+pub(crate) const fn tail_len<I: ChaCha20>() -> usize {
+    most(I::TAIL_SETS) * row_blocks::<I>() * BLOCK
 }
 
 const fn most(sets: &[usize]) -> usize {
@@ -122,7 +134,7 @@ pub(crate) trait ChaCha20: Isa {
     /// How many sets of rows may make a whole message.
     const ROW_SETS: &'static [usize];
 
-    /// Sets of rows that begin a message of tiles, the key block among them.
+    /// How many sets of rows may begin a message of tiles, the key block among them.
     const HEAD_SETS: &'static [usize];
 
     /// Whether the first tile has registers to run its first rounds beside them.
@@ -304,34 +316,47 @@ impl<I: ChaCha20> Tile<'_, I> {
     }
 }
 
-/// The first blocks as rows, and beside them the first double rounds of the first tile.
+/// The first blocks as `sets` sets of rows, and beside them the first double rounds of the first tile.
 ///
-/// A set of rows waits for itself most of the time; as many rounds of the tile as fit into that time
-/// cost nothing, and the one-time key comes out while the tile has yet some rounds to go, in which
-/// to work on what depends on the key. Returns the first two rows of the first block, and the tile,
-/// whose first block is `counter`.
+/// Rows wait for themselves; rounds of the tile fill that time, and the one-time key comes out while the
+/// tile has yet some rounds to go, in which to work on what depends on the key. Returns the first two
+/// rows of the first block, and the tile, whose first block comes after the rows.
 #[inline(always)]
 pub(crate) fn head<'a, I: ChaCha20>(
     isa: I,
     state: State<'_>,
     tiles: &'a Tiles,
-    counter: u32,
+    sets: usize,
     stream: &mut Stream<'_>,
 ) -> ([[u64; 2]; 2], Option<Tile<'a, I>>) {
     if !I::HEAD_START {
-        let key = few(isa, state, 0, head_blocks::<I>(), I::HEAD_SETS, stream, &mut Alone);
-        return (key, None);
+        let blocks = sets * row_blocks::<I>();
+        return (few(isa, state, 0, blocks, I::HEAD_SETS, stream, &mut Alone), None);
     }
-    const { assert!(!I::HEAD_START || most(I::HEAD_SETS) == 1) };
-    let mut rows = Rows::<I, 1>::new(isa, state, 0);
-    let mut tile = tiles.begin(isa, counter);
+    const { assert!(!I::HEAD_START || most(I::HEAD_SETS) <= 2) };
+    let mut tile = tiles.begin(isa, (sets * row_blocks::<I>()) as u32);
+    let key = if sets == 1 {
+        beside(Rows::<I, 1>::new(isa, state, 0), &mut tile, stream)
+    } else {
+        beside(Rows::<I, 2>::new(isa, state, 0), &mut tile, stream)
+    };
+    (key, Some(tile))
+}
+
+/// The first double rounds of `tile` beside all those of `rows`.
+#[inline(always)]
+fn beside<I: ChaCha20, const SETS: usize>(
+    mut rows: Rows<I, SETS>,
+    tile: &mut Tile<'_, I>,
+    stream: &mut Stream<'_>,
+) -> [[u64; 2]; 2] {
     for _ in 0..black_box(5) {
-        isa.rows_double_round(&mut rows.v);
-        isa.rows_double_round(&mut rows.v);
+        rows.isa.rows_double_round(&mut rows.v);
+        rows.isa.rows_double_round(&mut rows.v);
         double_round(&mut tile.v);
     }
     tile.done += 5;
-    (rows.keep(stream), Some(tile))
+    rows.keep(stream)
 }
 
 #[inline(always)]

@@ -177,16 +177,17 @@ impl<'a, D: Direction> Message<'a, D> {
     fn long<I: ChaCha20 + Poly1305>(mut self, isa: I) -> [u8; 16] {
         let len = self.text.len();
         let tile_len = chacha20::tile_blocks::<I>() * chacha20::BLOCK;
-        let head_len = chacha20::head_blocks::<I>() * chacha20::BLOCK - chacha20::BLOCK;
-        let mut counter = chacha20::head_blocks::<I>() as u32;
+        let head_sets = chacha20::head_sets::<I>(len);
+        let head_len = chacha20::head_len::<I>(head_sets);
+        let mut counter = (head_sets * chacha20::row_blocks::<I>()) as u32;
         // of the two, the one that is not used takes no place
-        let (mut one_set, mut sets) = (Room::<I::Word, 4>::new(), Room::<I::Word, 16>::new());
-        let mut head = if I::HEAD_START { one_set.stream() } else { sets.stream() };
+        let (mut two_sets, mut four_sets) = (Room::<I::Word, 8>::new(), Room::<I::Word, 16>::new());
+        let mut head = if I::HEAD_START { two_sets.stream() } else { four_sets.stream() };
         let mut room = Room::<I::Word, 16>::new();
         let mut stream = room.stream();
 
         let tiles = Tiles::new(self.state);
-        let (key, mut first) = chacha20::head(isa, self.state, &tiles, counter, &mut head);
+        let (key, mut first) = chacha20::head(isa, self.state, &tiles, head_sets, &mut head);
         let mut hash = I::Long::new(isa, poly1305::Key::new(key));
         hash.absorb(self.aad.into());
         if self.direction.seals() {
@@ -199,22 +200,21 @@ impl<'a, D: Direction> Message<'a, D> {
         }
 
         let mut rest = len - head_len;
-        while rest > chacha20::tail_blocks::<I>() * chacha20::BLOCK {
-            let pair = I::PAIRS && first.is_none();
-            let window = if pair { self.text.whole(2 * tile_len) } else { None };
-            if let Some(window) = window {
-                let mut pair = tiles.begin(Pair(isa), counter);
-                self.rounds(&mut pair, counter, &mut backlog);
-                pair.xor(&window);
-                counter = counter.wrapping_add(2 * chacha20::tile_blocks::<I>() as u32);
-            } else {
-                let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
-                self.rounds(&mut tile, counter, &mut backlog);
-                if !self.direction.seals() && self.text.written() == 0 {
-                    isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
+        while rest > chacha20::tail_len::<I>() {
+            let mut tile = first.take().unwrap_or_else(|| tiles.begin(isa, counter));
+            self.rounds(&mut tile, counter, &mut backlog);
+            if !self.direction.seals() && self.text.written() == 0 {
+                isa.xor::<false>(&mut head, chacha20::BLOCK, &mut self.text, head_len);
+            }
+            self.apply(isa, tile, &mut stream);
+            counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
+            if I::PAIRS {
+                while let Some(window) = self.text.whole(2 * tile_len) {
+                    let mut pair = tiles.begin(Pair(isa), counter);
+                    self.rounds(&mut pair, counter, &mut backlog);
+                    pair.xor(&window);
+                    counter = counter.wrapping_add(2 * chacha20::tile_blocks::<I>() as u32);
                 }
-                self.apply(isa, tile, &mut stream);
-                counter = counter.wrapping_add(chacha20::tile_blocks::<I>() as u32);
             }
             rest = len - self.text.written();
         }

@@ -4,8 +4,7 @@ use std::string::String;
 use std::vec::Vec;
 
 use super::{
-    Alone, BLOCK, ChaCha20, Pair, State, Tiles, few, few_blocks, head, head_blocks, row_blocks,
-    tile_blocks,
+    Alone, BLOCK, ChaCha20, Pair, State, Tiles, few, few_blocks, head, row_blocks, tile_blocks,
 };
 use crate::Backend;
 use crate::isa::Kernel;
@@ -215,18 +214,22 @@ impl<I: ChaCha20> Kernel<I> for Batches {
 
         let tiles = Tiles::new(state);
         let blocks = tile_blocks::<I>();
-        let mut room = Room::<I::Word, 16>::new();
-        let mut stream = room.stream();
-        let (rows, tile) = head(isa, state, &tiles, counter, &mut stream);
-        assert_first_rows(rows, &stream);
-        add("the head".into(), 0, bytes(&stream, head_blocks::<I>()));
-        assert_eq!(tile.is_some(), I::HEAD_START);
-        if let Some(mut tile) = tile {
+        for &sets in I::HEAD_SETS {
             let mut room = Room::<I::Word, 16>::new();
             let mut stream = room.stream();
-            tile.rounds(&mut Alone);
-            tile.keep(&mut stream);
-            add("a tile beside the head".into(), counter, bytes(&stream, blocks));
+            let (rows, tile) = head(isa, state, &tiles, sets, &mut stream);
+            assert_first_rows(rows, &stream);
+            let first = sets * row_blocks::<I>();
+            add(std::format!("a head of {sets} sets"), 0, bytes(&stream, first));
+            assert_eq!(tile.is_some(), I::HEAD_START);
+            if let Some(mut tile) = tile {
+                let mut room = Room::<I::Word, 16>::new();
+                let mut stream = room.stream();
+                tile.rounds(&mut Alone);
+                tile.keep(&mut stream);
+                let name = std::format!("a tile beside a head of {sets} sets");
+                add(name, first as u32, bytes(&stream, blocks));
+            }
         }
 
         for blocks in 1..=32 {

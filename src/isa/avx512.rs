@@ -298,7 +298,7 @@ impl Word for Zmm {
 
 impl ChaCha20 for Avx512 {
     const ROW_SETS: &'static [usize] = &[2, 3, 4];
-    const HEAD_SETS: &'static [usize] = &[1];
+    const HEAD_SETS: &'static [usize] = &[1, 2];
     const HEAD_START: bool = true;
     const FREE_SPLATS: bool = true;
     const PAIRS: bool = true;
