@@ -149,7 +149,7 @@ fn main() {
 }
 
 const LEGEND: &str = "\
-ns: minimum and median of one call; c/B: core cycles per byte at the minimum;
+ns: minimum and median of one call; c/B: core cycles per byte by the median;
 ratios: the peer's minimum / ours, so that more than 1 means that ours is faster";
 
 /// One operation at one length by all that the options ask for.
@@ -244,9 +244,7 @@ impl Entries<'_> {
 fn print_table(op: Op, backend: Backend, results: &[(usize, Contest)]) {
     let name = backend.to_string();
     println!("\n{op}, {name}");
-    println!(
-        " bytes  min ns  med ns   c/B    ring  aws-lc  best other       libcrux  orion    GHz"
-    );
+    println!(" bytes  min ns  med ns   c/B    ring  aws-lc  best other       libcrux  orion");
     for (len, contest) in results {
         let Some(ours) = contest.stat(&name) else { continue };
         let ratio = |peer: &str| contest.stat(peer).map_or(f64::NAN, |stat| stat.min / ours.min);
@@ -257,15 +255,14 @@ fn print_table(op: Op, backend: Backend, results: &[(usize, Contest)]) {
         let (best_ratio, best) =
             best.map_or((f64::NAN, "-"), |stat| (stat.min / ours.min, stat.name.as_str()));
         println!(
-            "{len:6} {:7.1} {:7.1} {:6.3} {:6.2} {:6.2} {best_ratio:6.2} {best:15} {:6.2} {:6.2} {:6.2}",
+            "{len:6} {:7.1} {:7.1} {:6.3} {:6.2} {:6.2} {best_ratio:6.2} {best:15} {:6.2} {:6.2}",
             ours.min,
             ours.median,
-            contest.cycles(ours.min) / *len as f64,
+            ours.cycles / *len as f64,
             ratio("ring"),
             ratio("aws-lc-rs"),
             ratio("libcrux"),
             ratio("orion"),
-            contest.ghz,
         );
     }
     print_steady_state(&name, results);
@@ -275,7 +272,7 @@ fn print_table(op: Op, backend: Backend, results: &[(usize, Contest)]) {
 fn print_steady_state(name: &str, results: &[(usize, Contest)]) {
     let cycles = |len: usize| {
         let (_, contest) = results.iter().find(|(n, _)| *n == len)?;
-        Some(contest.cycles(contest.stat(name)?.min))
+        Some(contest.stat(name)?.cycles)
     };
     if let (Some(short), Some(long)) = (cycles(16384), cycles(65536)) {
         let slope = (long - short) / (65536.0 - 16384.0);
@@ -305,7 +302,7 @@ fn print_largest_step(backend: Backend, results: &[(usize, Contest)]) {
     // in cycles: between two lengths the clock may change by more than a step
     let time = |len: usize| {
         let (_, contest) = results.iter().find(|(n, _)| *n == len)?;
-        Some(contest.cycles(contest.stat(&backend.to_string())?.min))
+        Some(contest.stat(&backend.to_string())?.cycles)
     };
     let step = |len: usize| {
         let line = (time(len.checked_sub(NEIGHBOUR)?)? + time(len + NEIGHBOUR)?) / 2.0;

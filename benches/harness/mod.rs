@@ -9,8 +9,9 @@
 //!
 //! Rounds interleave the entries, so that a change of the clock or a noisy neighbour meets all of
 //! them; rotation keeps any one from always following the same other. The minimum is what the code
-//! can do, the median what it did in this run. The core's clock is measured in the same rounds by
-//! a chain of dependent multiplies: times become cycles without trusting a nominal frequency.
+//! can do, the median what it did in this run. The core's clock is measured right after each run by
+//! a chain of dependent multiplies: times become cycles without trusting a nominal frequency, or
+//! that the clock is the same for all (wide vectors lower it for a while).
 #![allow(dead_code, reason = "every benchmark uses a part")]
 
 use core::fmt::Write;
@@ -31,12 +32,13 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) min: f64,
     pub(crate) median: f64,
+    /// The median in cycles of the core (NaN where the chain's latency is unknown).
+    pub(crate) cycles: f64,
 }
 
-/// The statistics of all entries and the clock in GHz (NaN where the chain's latency is unknown).
+/// The statistics of all entries.
 pub(crate) struct Contest {
     pub(crate) stats: Vec<Stat>,
-    pub(crate) ghz: f64,
 }
 
 impl Contest {
@@ -47,28 +49,36 @@ impl Contest {
         entries: &mut [Entry<A>],
     ) -> Self {
         let mut times = vec![Vec::new(); entries.len()];
-        let mut ghz = f64::NAN;
+        let mut cycles = times.clone();
         for round in rounds {
-            ghz = ghz.max(clock_ghz());
             for i in 0..entries.len() {
                 let i = (i + round) % entries.len();
-                times[i].push((entries[i].run)(arena));
+                let ns = (entries[i].run)(arena);
+                times[i].push(ns);
+                cycles[i].push(ns * clock_ghz());
             }
         }
-        let stats = entries.iter().zip(&mut times).map(|(entry, times)| {
-            times.sort_by(f64::total_cmp);
-            Stat { name: entry.name.clone(), min: times[0], median: times[times.len() / 2] }
+        let stats = entries.iter().enumerate().map(|(i, entry)| {
+            let median_ns = median(&mut times[i]);
+            Stat {
+                name: entry.name.clone(),
+                min: times[i][0],
+                median: median_ns,
+                cycles: median(&mut cycles[i]),
+            }
         });
-        Self { stats: stats.collect(), ghz }
+        Self { stats: stats.collect() }
     }
 
     pub(crate) fn stat(&self, name: &str) -> Option<&Stat> {
         self.stats.iter().find(|stat| stat.name == name)
     }
+}
 
-    pub(crate) fn cycles(&self, ns: f64) -> f64 {
-        ns * self.ghz
-    }
+/// Sorts the values.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Nanoseconds per call of `batch`, which makes `calls` calls. `refresh` prepares each batch
@@ -181,8 +191,8 @@ impl Json {
                  \"min_ns\": {:.2}, \"median_ns\": {:.2}",
                 stat.name, stat.min, stat.median
             );
-            if contest.ghz.is_finite() {
-                let _ = write!(self.0, ", \"ghz\": {:.3}", contest.ghz);
+            if stat.cycles.is_finite() {
+                let _ = write!(self.0, ", \"median_cycles\": {:.1}", stat.cycles);
             }
             self.0.push('}');
         }
