@@ -362,7 +362,7 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
     /// Absorbs at most so many steps, as many as the hash takes together.
     #[inline(always)]
     fn take(&mut self, most: usize) {
-        let count = most.min(H::MANY);
+        let count = most.min(self.hash.together());
         let next = self.hashed + count * Self::STEP;
         let blocks = self.ciphertext.range(self.hashed, next);
         if count == 1 {

@@ -307,8 +307,8 @@ impl ChaCha20 for Avx512 {
 
 impl Poly1305 for Avx512 {
     const SINGLY: usize = 192;
-    type Short = Wide<Self, 1>;
-    type Long = Wide<Self, 4>;
+    type Short = Wide<Self, false>;
+    type Long = Wide<Self, true>;
 }
 
 impl Multiply52 for Avx512 {

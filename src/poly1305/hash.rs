@@ -15,9 +15,6 @@ pub(crate) trait Hash<I>: Sized {
     /// Blocks that one step absorbs.
     const STEP: usize;
 
-    /// The most steps that [`Self::many`] takes.
-    const MANY: usize;
-
     /// The blocks after the last step.
     type End: Copy;
 
@@ -29,6 +26,9 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs the first blocks of `text` singly and tells how many bytes that were.
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize;
 
+    /// The most steps that [`Self::many`] takes, after [`Self::begin`].
+    fn together(&self) -> usize;
+
     /// `h` and `r` to be worked on elsewhere, if steps absorb block by block in 64-bit limbs.
     fn lend(&self) -> Option<([U64; 3], [U64; 2])>;
 
@@ -38,7 +38,7 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);
 
-    /// As two or more calls of [`Self::step`], after [`Self::begin`].
+    /// As two or more calls of [`Self::step`].
     fn many(&mut self, isa: I, blocks: Source<'_>);
 
     /// What remains after the steps, to be kept before it is overwritten.

@@ -10,7 +10,6 @@ pub(crate) struct Steps<const STEP: usize>(Scalar);
 
 impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     const STEP: usize = STEP;
-    const MANY: usize = 1;
     type End = End;
 
     #[inline(always)]
@@ -26,6 +25,11 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     #[inline(always)]
     fn begin(&mut self, _: I, _: Source<'_>) -> usize {
         0
+    }
+
+    #[inline(always)]
+    fn together(&self) -> usize {
+        1
     }
 
     #[inline(always)]

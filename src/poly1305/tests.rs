@@ -62,9 +62,10 @@ fn k01_two_largest_blocks_count_three() {
 #[test]
 fn accumulators_beside_the_prime() {
     let mut random = Random(1);
-    for lanes in [1, 2, 4, 8, 32] {
+    // the last are texts of which eight steps of eight blocks are absorbed together
+    for (lanes, least) in [(1, 2), (2, 4), (4, 8), (8, 16), (32, 64), (64, 290)] {
         for r in [CLAMP, random.key(), random.key()] {
-            for count in 2 * lanes..2 * lanes + 40 {
+            for count in least..least + 40 {
                 let blocks = cornered(r, lanes, count);
                 for singly in [0, 1, 3] {
                     check(r, 0, &blocks, singly);
@@ -143,10 +144,10 @@ fn k02_powers_of_r() {
 fn check_powers(r: u128, powers: Vec<Power>) {
     let p = oracle::prime();
     let mut expected = std::vec![BigUint::from(1u8)];
-    for i in 0..32 {
+    for i in 0..64 {
         expected.push(&expected[i] * r % &p);
     }
-    assert_eq!(powers.len(), 2 * 8);
+    assert_eq!(powers.len(), 4 * 8);
     for (exponent, [l0, l1, l2], folded) in powers {
         let power = BigUint::from(l0) + (BigUint::from(l1) << 44) + (BigUint::from(l2) << 88);
         assert_eq!(power % &p, expected[exponent], "{r:#x} to the {exponent}");
@@ -210,7 +211,8 @@ fn tags(key: Key, blocks: &[Block], singly: usize) -> Vec<(std::string::String, 
     let lengths = halves(u128::from_le_bytes(*last));
     assert_eq!(length_block(lengths), *last);
     for many in [false, true] {
-        let tag = TagOf { key, aad, text, lengths, long: true, many }.hash::<_, Wide<_, 4>>(Eight);
+        let tag =
+            TagOf { key, aad, text, lengths, long: true, many }.hash::<_, Wide<_, true>>(Eight);
         tags.push((std::format!("model, many {many}"), tag));
     }
     for backend in Backend::available() {
@@ -337,7 +339,7 @@ impl TagOf<'_> {
         let mut at = hash.begin(isa, text);
         let step = H::STEP * BLOCK;
         while text.len() - at >= step {
-            let most = if self.many { H::MANY } else { 1 };
+            let most = if self.many { hash.together() } else { 1 };
             let count = most.min((text.len() - at) / step);
             let blocks = text.range(at, at + count * step);
             if count == 1 {
@@ -362,16 +364,19 @@ impl<I: Multiply52> Kernel<I> for PowersOf {
     type Output = Vec<Power>;
 
     fn run(self, isa: I) -> Vec<Power> {
-        let mut hash = Wide::<I, 4>::new(isa, key(self.0, 0));
-        hash.begin(isa, Source::from(&[0; 7 * BLOCK][..]));
-        let steps = hash.steps.unwrap().0;
         let mut powers = Vec::new();
-        for (exponents, factor) in
-            [([8, 4, 7, 3, 6, 2, 5, 1], hash.lanes), ([32, 32, 24, 24, 16, 16, 8, 8], steps)]
+        // texts of a few steps and of many
+        for (blocks, of_steps) in
+            [(7, [32, 32, 24, 24, 16, 16, 8, 8]), (1023, [64, 32, 56, 24, 48, 16, 40, 8])]
         {
-            for (lane, exponent) in exponents.into_iter().enumerate() {
-                let at = |x: I::Lanes| lane_of(isa, x, lane);
-                powers.push((exponent, factor.r.map(at), factor.folded.map(at)));
+            let mut hash = Wide::<I, true>::new(isa, key(self.0, 0));
+            hash.begin(isa, Source::from(&[0; 1023 * BLOCK][..blocks * BLOCK]));
+            let steps = hash.steps.unwrap().powers;
+            for (exponents, factor) in [([8, 4, 7, 3, 6, 2, 5, 1], hash.lanes), (of_steps, steps)] {
+                for (lane, exponent) in exponents.into_iter().enumerate() {
+                    let at = |x: I::Lanes| lane_of(isa, x, lane);
+                    powers.push((exponent, factor.r.map(at), factor.folded.map(at)));
+                }
             }
         }
         powers

@@ -173,26 +173,34 @@ fn limbs_of_44(h: [U64; 3]) -> [U64; 3] {
     [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
 }
 
-/// r^8, r^16, r^24 and r^32, each in a lane.
+/// r^8n for n from 1 to 4 or to 8, each in a lane.
 #[derive(Clone, Copy)]
-pub(super) struct Steps<L>(pub(super) Factor<L>);
+pub(super) struct Steps<L> {
+    pub(super) powers: Factor<L>,
+    count: usize,
+}
 
 impl<L: Lanes> Steps<L> {
     /// r^8n is in lane `LANES[n - 1]`.
-    pub(super) const LANES: [usize; 4] = [6, 4, 2, 0];
+    pub(super) const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
 
     #[inline(always)]
-    fn new<I: Multiply52<Lanes = L>>(isa: I, r8: &Factor<L>) -> Self {
+    fn new<I: Multiply52<Lanes = L>>(isa: I, r8: &Factor<L>, eight: bool) -> Self {
         let r16 = multiply(isa, r8.r, r8);
         let p16 = select::<_, 0b0011_0011>(r16, r8.r); // 16 16 8 8 16 16 8 8
         let p32 = multiply(isa, p16, &Factor::new(isa, r16)); // 32 32 24 24 32 32 24 24
-        Self(Factor::new(isa, select::<_, 0b0000_1111>(p32, p16)))
+        let mut powers = select::<_, 0b0000_1111>(p32, p16); // 32 32 24 24 16 16 8 8
+        if eight {
+            let p64 = multiply(isa, powers, &Factor::new(isa, spread(p32)));
+            powers = select::<_, 0b0101_0101>(p64, powers); // 64 32 56 24 48 16 40 8
+        }
+        Self { powers: Factor::new(isa, powers), count: if eight { 8 } else { 4 } }
     }
 
     /// r^8n in every lane.
     #[inline(always)]
     fn power(&self, n: usize) -> Factor<L> {
-        let Factor { r: [r0, r1, r2], folded: [f1, f2] } = &self.0;
+        let Factor { r: [r0, r1, r2], folded: [f1, f2] } = &self.powers;
         let lane = Self::LANES[n - 1];
         Factor {
             r: [r0.spread_lane(lane), r1.spread_lane(lane), r2.spread_lane(lane)],
@@ -201,24 +209,26 @@ impl<L: Lanes> Steps<L> {
     }
 }
 
-/// The hash; it absorbs up to `MANY` steps, one or four, before it reduces.
-pub(crate) struct Wide<I: Multiply52, const MANY: usize> {
+/// The hash; with `MANY` it absorbs several steps before it reduces.
+pub(crate) struct Wide<I: Multiply52, const MANY: bool> {
     pub(super) single: Scalar,
     pub(super) v: Number<I::Lanes>,
     /// r^8 in every lane.
     step: Factor<I::Lanes>,
-    /// From [`Hash::begin`] on, if a step is not all.
+    /// From [`Hash::begin`] on, with `MANY`.
     pub(super) steps: Option<Steps<I::Lanes>>,
     /// r^8, r^4, r^7, r^3, r^6, r^2, r^5, r^1: what each block of a step lacks at the end.
     pub(super) lanes: Factor<I::Lanes>,
 }
 
+/// Bytes of text from which on the powers for eight steps together pay.
+const EIGHT_FROM: usize = 4608;
+
 /// Bytes of a step.
 const BYTES: usize = 8 * BLOCK;
 
-impl<I: Multiply52, const MANY: usize> Hash<I> for Wide<I, MANY> {
+impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
     const STEP: usize = BYTES / BLOCK;
-    const MANY: usize = MANY;
     type End = [I::Lanes; 2];
 
     #[inline(always)]
@@ -252,11 +262,19 @@ impl<I: Multiply52, const MANY: usize> Hash<I> for Wide<I, MANY> {
         let (h, _) = self.single.state();
         let h = limbs_of_44(h);
         self.v = [isa.first(h[0]), isa.first(h[1]), isa.first(h[2])];
-        const { assert!(MANY <= Steps::<I::Lanes>::LANES.len()) };
-        if MANY > 1 {
-            self.steps = Some(Steps::new(isa, &self.step));
+        if MANY {
+            self.steps = Some(Steps::new(isa, &self.step, text.len() >= EIGHT_FROM));
         }
         singly
+    }
+
+    #[inline(always)]
+    fn together(&self) -> usize {
+        // (MANY first, for the compiler)
+        match &self.steps {
+            Some(steps) if MANY => steps.count,
+            _ => 1,
+        }
     }
 
     #[inline(always)]
