@@ -324,7 +324,8 @@ mod tests {
                         let blocks = Source::from(&bytes[..with * BLOCKS * 16]);
                         let extreme =
                             if round == 0 { [[!0; 2]; 2] } else { [[random(), random()]; 2] };
-                        let mut twin = Scalar::new(Key::new(extreme));
+                        let key = Key::new(extreme);
+                        let mut twin = Scalar::new(key);
                         // a state that is not zero, as after earlier blocks
                         twin.absorb_block([random() as u8; 16]);
                         let (mut h, [r0, r1]) = twin.state();
@@ -350,7 +351,10 @@ mod tests {
                             };
                             assert_eq!(bits(words[i]), bits(v[i].0), "word {i}, {with} of {count}");
                         }
-                        assert_eq!(h, twin.state().0, "hash, {with} of {count}");
+                        // the limbs may differ by what is not yet reduced
+                        let mut woven = Scalar::new(key);
+                        woven.resume(h);
+                        assert_eq!(woven.tag(), twin.tag(), "hash, {with} of {count}");
                     }
                 }
             }

@@ -112,7 +112,7 @@ fn an_unclamped_key_is_noticed() {
 
 #[cfg(debug_assertions)]
 #[test]
-#[should_panic = "h[2] <= 4"]
+#[should_panic = "h[2] <= 6"]
 fn a_carry_too_many_is_noticed() {
     let mut hash = settled(Scalar::new(any_key()));
     let ([h0, h1, h2], _) = hash.state();

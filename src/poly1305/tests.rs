@@ -88,7 +88,7 @@ fn tags_of_extreme_accumulators() {
     };
 
     let limbs: Vec<u64> = ends(64, 0);
-    for (h0, h1, h2) in triples(&limbs, &limbs, &[0, 1, 2, 3, 4]) {
+    for (h0, h1, h2) in triples(&limbs, &limbs, &[0, 1, 2, 3, 4, 5, 6]) {
         let mut scalar = Scalar::new(key(CLAMP, 7));
         scalar.resume([h0, h1, h2]);
         let h = BigUint::from(h0) + (BigUint::from(h1) << 64) + (BigUint::from(h2) << 128);
