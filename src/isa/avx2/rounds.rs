@@ -99,14 +99,14 @@ macro_rules! swap_c {
 
 /// Column round and diagonal round, with a Poly1305 block in each half of each.
 macro_rules! double_round {
-    ($multiply:ident $sum:ident ($n0:ident $n1:ident $n2:ident $n3:ident) $fold:ident) => {
+    ($multiply:ident $top:ident ($n0:ident $n1:ident $n2:ident $n3:ident) $fold:ident) => {
         concat!(
-            quarter_rounds!(0 4 12, 1 5 13; $multiply $sum $n0 $fold),
+            quarter_rounds!(0 4 12, 1 5 13; $multiply $top $n0 $fold),
             swap_c!(0 64),
-            quarter_rounds!(2 6 14, 3 7 15; $multiply $sum $n1 $fold),
-            quarter_rounds!(0 5 15, 1 6 12; $multiply $sum $n2 $fold),
+            quarter_rounds!(2 6 14, 3 7 15; $multiply $top $n1 $fold),
+            quarter_rounds!(0 5 15, 1 6 12; $multiply $top $n2 $fold),
             swap_c!(64 0),
-            quarter_rounds!(2 7 13, 3 4 14; $multiply $sum $n3 $fold),
+            quarter_rounds!(2 7 13, 3 4 14; $multiply $top $n3 $fold),
         )
     };
 }
@@ -127,48 +127,56 @@ macro_rules! first {
     };
 }
 
-/// `d0 = h[0] * r[0]`, `d1 = h[0] * r[1]`, `e0 = h[1] * (r[1] * 5 / 4)`, `e1 = h[1] * r[0]` with its
-/// low half in `h1`, `d2 = h[2] * r[0]`, `e2 = h[2] * (r[1] * 5 / 4)` in `h2`
+/// `d0 = h[0] * r[0]`, `d1 = h[0] * r[1]`, `e1 = h[1] * r[0]` with its high half in `h1`,
+/// `d2 = h[2] * r[0]`
 ///
-/// What depends on `h[0]` goes first, because that is ready first.
+/// First what decides how much is folded: the next block waits for it.
 macro_rules! multiply {
     () => {
         "mulx {d0_high}, {d0}, qword ptr [{memory} + 192]
         mulx {d1_high}, {d1}, qword ptr [{memory} + 200]
-        mov {d2}, {h2}
-        imul {h2}, qword ptr [{memory} + 208]
         mov rdx, {h1}
-        mulx {e0_high}, {e0}, qword ptr [{memory} + 208]
-        mulx {e1_high}, {h1}, qword ptr [{memory} + 192]
+        mulx {h1}, {e1}, qword ptr [{memory} + 192]
+        mov {d2}, {h2}
         imul {d2}, qword ptr [{memory} + 192]
         "
     };
 }
 
-/// `d0 + d1 2^64 + d2 2^128` of all products, in `d0`, `h1` and `d2`
-macro_rules! sum {
+/// `d1 += e1`, with what passes 2^128 in `d2`; `h2 = h[2] * (r[1] * 5 / 4)`
+macro_rules! top {
     () => {
-        "add {d1}, {h2}
-        adc {d1_high}, 0
-        add {d0}, {e0}
-        adc {d0_high}, {e0_high}
-        add {h1}, {d1}
-        adc {e1_high}, {d1_high}
-        add {h1}, {d0_high}
-        adc {d2}, {e1_high}
+        "add {d2}, {d1_high}
+        add {d1}, {e1}
+        adc {d2}, {h1}
+        imul {h2}, qword ptr [{memory} + 208]
         "
     };
 }
 
-/// Adds the next block before the fold, so that it does not wait for it; `d1` counts for `h[2]`.
+/// Adds the next block, which is multiplied a block later, and goes on with [`rest`]. `d1_high` counts for
+/// the next `h[2]`: that a block is a whole one, and carries that come too late to be folded.
 macro_rules! next {
     ($at:literal) => {
         concat!(
-            "mov {d1:e}, 1\n",
+            "mov {d1_high:e}, 1\n",
             concat!("add {d0}, qword ptr [{block} + ", $at, "]\n"),
-            concat!("adc {h1}, qword ptr [{block} + ", $at, " + 8]\n"),
-            "adc {d1}, 0\n",
+            concat!("adc {d0_high}, qword ptr [{block} + ", $at, " + 8]\n"),
+            "adc {d1_high}, 0\n",
+            rest!(),
         )
+    };
+}
+
+/// `d0_high += h2`, `e0 = h[1] * (r[1] * 5 / 4)`, `rdx = d2 / 4`
+macro_rules! rest {
+    () => {
+        "add {d0_high}, {h2}
+        adc {d1_high}, 0
+        mulx {e0_high}, {e0}, qword ptr [{memory} + 208]
+        mov rdx, {d2}
+        shr rdx, 2
+        "
     };
 }
 
@@ -193,31 +201,37 @@ macro_rules! next_3 {
 /// The next block may not be there yet.
 macro_rules! no_next {
     () => {
-        "xor {d1:e}, {d1:e}
-        add {block}, 64
-        "
+        concat!("xor {d1_high:e}, {d1_high:e}\nadd {block}, 64\n", rest!())
     };
 }
 
-/// `h = d0 + h1 2^64 + d2 2^128`; what lies above 2^130 is taken off and counts five times.
+/// `h` is the sum of all; of `d2`, what lies above 2^130 is taken off and counts five times.
 macro_rules! fold {
     () => {
-        "mov rdx, {d2}
-        mov {h2}, {d2}
-        shr rdx, 2
-        and {d2}, -4
+        "mov {h2}, {d2}
         and {h2:e}, 3
+        add {d0}, {e0}
+        adc {d0_high}, {e0_high}
+        adc {d1_high}, 0
+        and {d2}, -4
         add rdx, {d2}
-        add {h2}, {d1}
+        add {d1}, {d0_high}
+        adc {d1_high}, 0
+        add {h2}, {d1_high}
         add rdx, {d0}
-        adc {h1}, 0
+        adc {d1}, 0
         adc {h2}, 0
+        mov {h1}, {d1}
         "
     };
 }
 
 /// `count` double rounds on `v`, and meanwhile `blocks`, a multiple of [`BLOCKS`] and at most `count`
 /// times as many, are absorbed into `h`, multiplied by `r` with `r[2] = r[1] * 5 / 4`.
+///
+/// `h[2]` is at most 6 at the beginning and 5 at the end. Between blocks it is at most 7: two bits of `d2`,
+/// the next block's bit, a carry of the four that `d0_high` takes, for their sum is below 2^65, one of
+/// `d1`, one of the fold. So its products fit 64 bits, as in `Scalar`.
 #[target_feature(enable = "avx2,bmi2")]
 #[inline]
 pub(super) fn rounds(
@@ -247,7 +261,7 @@ pub(super) fn rounds(
             "je 3f",
             "2:",
             first!(),
-            double_round!(multiply sum (next_1 next_2 next_3 no_next) fold),
+            double_round!(multiply top (next_1 next_2 next_3 no_next) fold),
             "dec qword ptr [{memory} + 216]",
             "jnz 2b",
             "3:",
@@ -270,7 +284,7 @@ pub(super) fn rounds(
             d2 = out(reg) _,
             e0 = out(reg) _,
             e0_high = out(reg) _,
-            e1_high = out(reg) _,
+            e1 = out(reg) _,
             inout("ymm0") v[0],
             inout("ymm1") v[1],
             inout("ymm2") v[2],
