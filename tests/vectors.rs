@@ -161,7 +161,7 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
 /// Backends, best first, and the flags of `/proc/cpuinfo` that each needs.
 const NEEDS: &[(&str, &str)] = &[
     #[cfg(target_arch = "x86_64")]
-    ("avx512", "avx512f avx512bw avx512vl avx512ifma avx512vbmi2 bmi2"),
+    ("avx512", "avx512f avx512bw avx512vl avx512ifma avx512_vbmi2 bmi2"),
     #[cfg(target_arch = "x86_64")]
     ("avx2", "avx2 bmi2"),
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
