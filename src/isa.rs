@@ -97,11 +97,34 @@ pub(crate) trait Word: Copy {
     /// In each group of four lanes, lane `i` takes the value of lane `(i + N) % 4`.
     fn turn<const N: i32>(self) -> Self;
 
-    /// Sixteen vectors, each with one word of `LANES` blocks, become the blocks in memory order.
-    fn transpose(words: [Self; 16]) -> [Self; 16];
+    /// In each group of four lanes the four vectors are a square, whose columns become the vectors.
+    fn transpose_groups(rows: [Self; 4]) -> [Self; 4];
 
     /// Four vectors, each with one row of `LANES / 4` blocks, become the blocks in memory order.
     fn unzip(rows: [Self; 4]) -> [Self; 4];
+
+    /// Sixteen vectors, each with one word of `LANES` blocks, become the blocks in memory order.
+    #[inline(always)]
+    fn transpose(words: [Self; 16]) -> [Self; 16] {
+        // each of `rows[4 * k..4 * k + 4]` is a row of blocks k, k + 4, ...
+        let mut rows = words;
+        for i in 0..4 {
+            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+            [rows[i], rows[4 + i], rows[8 + i], rows[12 + i]] =
+                Self::transpose_groups([a, b, c, d]);
+        }
+        let of_block = 64 / Self::BYTES;
+        let mut blocks = words;
+        for k in 0..4 {
+            let [a, b, c, d] = [rows[4 * k], rows[4 * k + 1], rows[4 * k + 2], rows[4 * k + 3]];
+            let vectors = Self::unzip([a, b, c, d]);
+            for j in 0..4 {
+                let block = k + 4 * (j / of_block);
+                blocks[block * of_block + j % of_block] = vectors[j];
+            }
+        }
+        blocks
+    }
 
     /// Writes the vector to byte `at` of `stream`.
     fn keep(self, stream: &mut Stream<'_>, at: usize);

@@ -108,6 +108,13 @@ impl<W: Word> Word for Two<W> {
     }
 
     #[inline(always)]
+    fn transpose_groups([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let [a0, b0, c0, d0] = W::transpose_groups([a.0[0], b.0[0], c.0[0], d.0[0]]);
+        let [a1, b1, c1, d1] = W::transpose_groups([a.0[1], b.0[1], c.0[1], d.0[1]]);
+        [Self([a0, a1]), Self([b0, b1]), Self([c0, c1]), Self([d0, d1])]
+    }
+
+    #[inline(always)]
     fn unzip([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         let [a0, b0, c0, d0] = W::unzip([a.0[0], b.0[0], c.0[0], d.0[0]]);
         let [a1, b1, c1, d1] = W::unzip([a.0[1], b.0[1], c.0[1], d.0[1]]);

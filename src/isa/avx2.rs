@@ -190,29 +190,17 @@ impl Word for Ymm {
     }
 
     #[inline(always)]
-    fn transpose(words: [Self; 16]) -> [Self; 16] {
-        let mut quads = words;
-        for i in 0..4 {
-            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
-            let ab_low = run!(_mm256_unpacklo_epi32, a, b);
-            let ab_high = run!(_mm256_unpackhi_epi32, a, b);
-            let cd_low = run!(_mm256_unpacklo_epi32, c, d);
-            let cd_high = run!(_mm256_unpackhi_epi32, c, d);
-            quads[i] = run!(_mm256_unpacklo_epi64, ab_low, cd_low);
-            quads[4 + i] = run!(_mm256_unpackhi_epi64, ab_low, cd_low);
-            quads[8 + i] = run!(_mm256_unpacklo_epi64, ab_high, cd_high);
-            quads[12 + i] = run!(_mm256_unpackhi_epi64, ab_high, cd_high);
-        }
-        let mut blocks = words;
-        for i in 0..4 {
-            let [b0, b1, b2, b3] =
-                Self::unzip([quads[4 * i], quads[4 * i + 1], quads[4 * i + 2], quads[4 * i + 3]]);
-            blocks[2 * i] = b0;
-            blocks[2 * i + 1] = b1;
-            blocks[8 + 2 * i] = b2;
-            blocks[9 + 2 * i] = b3;
-        }
-        blocks
+    fn transpose_groups([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let ab_low = run!(_mm256_unpacklo_epi32, a, b);
+        let ab_high = run!(_mm256_unpackhi_epi32, a, b);
+        let cd_low = run!(_mm256_unpacklo_epi32, c, d);
+        let cd_high = run!(_mm256_unpackhi_epi32, c, d);
+        [
+            run!(_mm256_unpacklo_epi64, ab_low, cd_low),
+            run!(_mm256_unpackhi_epi64, ab_low, cd_low),
+            run!(_mm256_unpacklo_epi64, ab_high, cd_high),
+            run!(_mm256_unpackhi_epi64, ab_high, cd_high),
+        ]
     }
 
     #[inline(always)]

@@ -226,28 +226,15 @@ impl Word for Zmm {
     }
 
     #[inline(always)]
-    fn transpose(words: [Self; 16]) -> [Self; 16] {
+    fn transpose_groups([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let ab_low = run!(_mm512_unpacklo_epi32, a, b);
+        let ab_high = run!(_mm512_unpackhi_epi32, a, b);
+        let cd_low = run!(_mm512_unpacklo_epi32, c, d);
+        let cd_high = run!(_mm512_unpackhi_epi32, c, d);
         let upper = black_box(0b1010_1010);
-        let mut quads = words;
-        for i in 0..4 {
-            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
-            let ab_low = run!(_mm512_unpacklo_epi32, a, b);
-            let ab_high = run!(_mm512_unpackhi_epi32, a, b);
-            let cd_low = run!(_mm512_unpacklo_epi32, c, d);
-            let cd_high = run!(_mm512_unpackhi_epi32, c, d);
-            [quads[i], quads[4 + i]] = Self::unpack_quads(upper, ab_low, cd_low);
-            [quads[8 + i], quads[12 + i]] = Self::unpack_quads(upper, ab_high, cd_high);
-        }
-        let mut blocks = words;
-        for i in 0..4 {
-            let [b0, b1, b2, b3] =
-                Self::unzip([quads[4 * i], quads[4 * i + 1], quads[4 * i + 2], quads[4 * i + 3]]);
-            blocks[i] = b0;
-            blocks[4 + i] = b1;
-            blocks[8 + i] = b2;
-            blocks[12 + i] = b3;
-        }
-        blocks
+        let [a, b] = Self::unpack_quads(upper, ab_low, cd_low);
+        let [c, d] = Self::unpack_quads(upper, ab_high, cd_high);
+        [a, b, c, d]
     }
 
     #[inline(always)]

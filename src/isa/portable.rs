@@ -171,19 +171,12 @@ impl Word for Quad {
     }
 
     #[inline(always)]
-    fn transpose(words: [Self; 16]) -> [Self; 16] {
-        let mut blocks = words;
-        for lane in 0..4 {
-            for i in 0..4 {
-                blocks[4 * lane + i] = Self([
-                    words[4 * i].0[lane],
-                    words[4 * i + 1].0[lane],
-                    words[4 * i + 2].0[lane],
-                    words[4 * i + 3].0[lane],
-                ]);
-            }
+    fn transpose_groups([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let mut columns = [a; 4];
+        for i in 0..4 {
+            columns[i] = Self([a.0[i], b.0[i], c.0[i], d.0[i]]);
         }
-        blocks
+        columns
     }
 
     #[inline(always)]

@@ -174,20 +174,17 @@ impl Word for Xmm {
     }
 
     #[inline(always)]
-    fn transpose(words: [Self; 16]) -> [Self; 16] {
-        let mut blocks = words;
-        for i in 0..4 {
-            let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
-            let ab_low = run!(_mm_unpacklo_epi32, a, b);
-            let ab_high = run!(_mm_unpackhi_epi32, a, b);
-            let cd_low = run!(_mm_unpacklo_epi32, c, d);
-            let cd_high = run!(_mm_unpackhi_epi32, c, d);
-            blocks[i] = run!(_mm_unpacklo_epi64, ab_low, cd_low);
-            blocks[4 + i] = run!(_mm_unpackhi_epi64, ab_low, cd_low);
-            blocks[8 + i] = run!(_mm_unpacklo_epi64, ab_high, cd_high);
-            blocks[12 + i] = run!(_mm_unpackhi_epi64, ab_high, cd_high);
-        }
-        blocks
+    fn transpose_groups([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        let ab_low = run!(_mm_unpacklo_epi32, a, b);
+        let ab_high = run!(_mm_unpackhi_epi32, a, b);
+        let cd_low = run!(_mm_unpacklo_epi32, c, d);
+        let cd_high = run!(_mm_unpackhi_epi32, c, d);
+        [
+            run!(_mm_unpacklo_epi64, ab_low, cd_low),
+            run!(_mm_unpackhi_epi64, ab_low, cd_low),
+            run!(_mm_unpacklo_epi64, ab_high, cd_high),
+            run!(_mm_unpackhi_epi64, ab_high, cd_high),
+        ]
     }
 
     #[inline(always)]
