@@ -102,7 +102,7 @@ pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
 
 /// With how many sets of rows to begin a message of `len` bytes.
 ///
-/// The most, where they leave whole tiles and so nothing for the end.
+/// The most, where tiles are then enough for the rest and no rows end the message.
 #[inline(always)]
 pub(crate) fn head_sets<I: ChaCha20>(len: usize) -> usize {
     let (least, most) = (I::HEAD_SETS[0], most(I::HEAD_SETS));
@@ -333,7 +333,11 @@ pub(crate) fn head<'a, I: ChaCha20>(
         let blocks = sets * row_blocks::<I>();
         return (few(isa, state, 0, blocks, I::HEAD_SETS, stream, &mut Alone), None);
     }
-    const { assert!(!I::HEAD_START || most(I::HEAD_SETS) <= 2) };
+    const {
+        // every long message has a tile to begin
+        let rows = (most(I::HEAD_SETS) + most(I::TAIL_SETS)) * row_blocks::<I>();
+        assert!(!I::HEAD_START || most(I::HEAD_SETS) <= 2 && rows <= few_blocks::<I>());
+    };
     let mut tile = tiles.begin(isa, (sets * row_blocks::<I>()) as u32);
     let key = if sets == 1 {
         beside(Rows::<I, 1>::new(isa, state, 0), &mut tile, stream)

@@ -359,7 +359,7 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
         }
     }
 
-    /// Absorbs at most so many steps, as many as the hash takes together.
+    /// Absorbs `most` steps, or as many as the hash takes together if that is fewer.
     #[inline(always)]
     fn take(&mut self, most: usize) {
         let count = most.min(self.hash.together());

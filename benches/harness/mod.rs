@@ -27,7 +27,7 @@ pub(crate) struct Entry<A> {
     pub(crate) run: Box<dyn FnMut(&mut A) -> f64>,
 }
 
-/// What the rounds of one entry came to, in nanoseconds per call.
+/// What the rounds of one entry came to, per call: times in nanoseconds.
 pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) min: f64,
@@ -75,7 +75,7 @@ impl Contest {
     }
 }
 
-/// Sorts the values.
+/// The median; sorts the values.
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -160,7 +160,7 @@ fn first_bytes(len: usize) -> u64 {
 /// Runs an instruction on vectors.
 macro_rules! run {
     ($instruction:path, $($vector:expr),+) => {
-        // SAFETY: a Zmm proves AVX-512 F, IFMA and VBMI2, and the instruction touches registers only.
+        // SAFETY: a Zmm proves AVX-512 F, BW, IFMA and VBMI2, and the instruction touches registers only.
         Zmm(unsafe { $instruction($($vector.0),+) })
     };
 }

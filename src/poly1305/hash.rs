@@ -38,7 +38,7 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs `STEP` blocks.
     fn step(&mut self, isa: I, blocks: Source<'_>);
 
-    /// As two or more calls of [`Self::step`].
+    /// As two or more calls of [`Self::step`], at most [`Self::together`].
     fn many(&mut self, isa: I, blocks: Source<'_>);
 
     /// What remains after the steps, to be kept before it is overwritten.

@@ -35,7 +35,7 @@ impl Scalar {
     ///
     /// With `h[2] <= 6` before, the sum's top limb is at most 8. `r` is clamped: both limbs are below
     /// 2^60 and `r[1]` is a multiple of 4, so `r1_folded < 2^61` is exact, no sum of two products
-    /// passes 2^125, and `h[2] * r` fits 64 bits.
+    /// reaches 2^126, and `h[2] * r`, what is added to it, and `d2 / 4 * 5` fit 64 bits.
     #[inline(always)]
     pub(crate) fn absorb_block(&mut self, block: [u8; 16]) {
         let m = U128::from_le_bytes(block);

@@ -62,8 +62,8 @@ fn k01_two_largest_blocks_count_three() {
 #[test]
 fn accumulators_beside_the_prime() {
     let mut random = Random(1);
-    // the last are texts of which eight steps of eight blocks are absorbed together
-    for (lanes, least) in [(1, 2), (2, 4), (4, 8), (8, 16), (32, 64), (64, 290)] {
+    // the last are texts of which up to eight steps of eight blocks are absorbed together
+    for (lanes, least) in [(1, 2), (2, 4), (4, 8), (8, 16), (32, 64), (8, 290), (8, 330)] {
         for r in [CLAMP, random.key(), random.key()] {
             for count in least..least + 40 {
                 let blocks = cornered(r, lanes, count);

@@ -182,7 +182,7 @@ pub(super) struct Steps<L> {
 
 impl<L: Lanes> Steps<L> {
     /// r^8n is in lane `LANES[n - 1]`.
-    pub(super) const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
+    const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
 
     #[inline(always)]
     fn new<I: Multiply52<Lanes = L>>(isa: I, r8: &Factor<L>, eight: bool) -> Self {
@@ -270,7 +270,7 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
 
     #[inline(always)]
     fn together(&self) -> usize {
-        // (MANY first, for the compiler)
+        // (the guard is for the compiler: without MANY there are none)
         match &self.steps {
             Some(steps) if MANY => steps.count,
             _ => 1,
@@ -297,6 +297,7 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
         // unseen by the compiler, which would spread all lanes ahead, and spill them
         let steps = black_box(steps);
         let count = blocks.len() / BYTES;
+        debug_assert!((2..=steps.count).contains(&count));
         let mut products = Products::zero(isa);
         for i in 1..count {
             let group = isa.load(blocks.range(i * BYTES, i * BYTES + BYTES));

@@ -229,9 +229,9 @@ macro_rules! fold {
 /// `count` double rounds on `v`, and meanwhile `blocks`, a multiple of [`BLOCKS`] and at most `count`
 /// times as many, are absorbed into `h`, multiplied by `r` with `r[2] = r[1] * 5 / 4`.
 ///
-/// `h[2]` is at most 6 at the beginning and 5 at the end. Between blocks it is at most 7: two bits of `d2`,
-/// the next block's bit, a carry of the four that `d0_high` takes, for their sum is below 2^65, one of
-/// `d1`, one of the fold. So its products fit 64 bits, as in `Scalar`.
+/// `h[2]` is at most 6 at the beginning, so 8 with the first block, and 5 after any blocks. Between them
+/// it is at most 7: two bits of `d2`, the next block's bit, a carry of the four that `d0_high` takes, for
+/// their sum is below 2^65, one of `d1`, one of the fold. So its products fit 64 bits, as in `Scalar`.
 #[target_feature(enable = "avx2,bmi2")]
 #[inline]
 pub(super) fn rounds(
