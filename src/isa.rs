@@ -106,15 +106,16 @@ pub(crate) trait Word: Copy {
     /// Sixteen vectors, each with one word of `LANES` blocks, become the blocks in memory order.
     #[inline(always)]
     fn transpose(words: [Self; 16]) -> [Self; 16] {
-        // each of `rows[4 * k..4 * k + 4]` is a row of blocks k, k + 4, ...
-        let mut rows = words;
+        // each of `rows[4 * k..4 * k + 4]` is a row of blocks k, k + 4, ... (not begun as a copy of `words`,
+        // which might be made by memcpy, in registers that nobody clears)
+        let mut rows = [words[0]; 16];
         for i in 0..4 {
             let [a, b, c, d] = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
             [rows[i], rows[4 + i], rows[8 + i], rows[12 + i]] =
                 Self::transpose_groups([a, b, c, d]);
         }
         let of_block = 64 / Self::BYTES;
-        let mut blocks = words;
+        let mut blocks = [words[0]; 16];
         for k in 0..4 {
             let [a, b, c, d] = [rows[4 * k], rows[4 * k + 1], rows[4 * k + 2], rows[4 * k + 3]];
             let vectors = Self::unzip([a, b, c, d]);
