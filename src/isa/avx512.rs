@@ -7,6 +7,7 @@ use crate::chacha20::ChaCha20;
 use crate::poly1305::Poly1305;
 use crate::poly1305::wide::{Lanes, Multiply52, Wide};
 use core::arch::x86_64::*;
+use core::hint::black_box;
 
 /// The proof that this CPU has AVX-512 F, BW, VL, IFMA and VBMI2, and BMI2.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -182,19 +183,18 @@ impl Zmm {
 impl Zmm {
     /// The lower quadwords of each sixteen bytes of both, and the upper ones.
     ///
-    /// One instruction shuffles and two select bits, where two that shuffle would do: those wait for one
-    /// port in a transposition.
+    /// One instruction shuffles and two blend, where two that shuffle would do: those wait for one port
+    /// in a transposition, which blends pass by. `upper` is the mask of the upper ones; if the compiler
+    /// knew it, it would make two shuffles of it again.
     #[inline(always)]
-    fn unpack_quads(a: Self, b: Self) -> [Self; 2] {
-        // SAFETY: a Zmm proves AVX-512 F.
-        let upper = Self(unsafe { _mm512_set4_epi64(-1, 0, -1, 0) });
+    fn unpack_quads(upper: u8, a: Self, b: Self) -> [Self; 2] {
         // the upper of `a`, the lower of `b`
         let middle = run!(_mm512_alignr_epi8::<8>, b, a);
-        // where the first has ones the second, else the third
-        [
-            run!(_mm512_ternarylogic_epi64::<0xca>, upper, middle, a),
-            run!(_mm512_ternarylogic_epi64::<0xca>, upper, b, middle),
-        ]
+        // SAFETY: a Zmm proves AVX-512 F.
+        let low = unsafe { _mm512_mask_blend_epi64(upper, a.0, middle.0) };
+        // SAFETY: likewise.
+        let high = unsafe { _mm512_mask_blend_epi64(upper, middle.0, b.0) };
+        [Self(low), Self(high)]
     }
 }
 
@@ -231,8 +231,9 @@ impl Word for Zmm {
         let ab_high = run!(_mm512_unpackhi_epi32, a, b);
         let cd_low = run!(_mm512_unpacklo_epi32, c, d);
         let cd_high = run!(_mm512_unpackhi_epi32, c, d);
-        let [a, b] = Self::unpack_quads(ab_low, cd_low);
-        let [c, d] = Self::unpack_quads(ab_high, cd_high);
+        let upper = black_box(0b1010_1010);
+        let [a, b] = Self::unpack_quads(upper, ab_low, cd_low);
+        let [c, d] = Self::unpack_quads(upper, ab_high, cd_high);
         [a, b, c, d]
     }
 
