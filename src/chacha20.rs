@@ -105,6 +105,8 @@ pub(crate) const fn few_blocks<I: ChaCha20>() -> usize {
 /// The most, where tiles are then enough for the rest and no rows end the message.
 #[inline(always)]
 pub(crate) fn head_sets<I: ChaCha20>(len: usize) -> usize {
+    // what rows could not make alone is longer than any head, so nothing below passes zero
+    const { assert!(most(I::HEAD_SETS) <= most(I::ROW_SETS)) };
     let (least, most) = (I::HEAD_SETS[0], most(I::HEAD_SETS));
     let more = (most - least) * row_blocks::<I>() * BLOCK;
     let over = (len - head_len::<I>(least)) % (tile_blocks::<I>() * BLOCK);
@@ -213,7 +215,7 @@ pub(crate) fn few<I: ChaCha20>(
             }
         };
     }
-    unreachable!()
+    unreachable!("the last of `sets`, which are never none, is the most")
 }
 
 /// The tiles of one message.
@@ -335,8 +337,8 @@ pub(crate) fn head<'a, I: ChaCha20>(
     }
     const {
         // every long message has a tile to begin
-        let rows = (most(I::HEAD_SETS) + most(I::TAIL_SETS)) * row_blocks::<I>();
-        assert!(!I::HEAD_START || most(I::HEAD_SETS) <= 2 && rows <= few_blocks::<I>());
+        let sets = most(I::HEAD_SETS) + most(I::TAIL_SETS);
+        assert!(!I::HEAD_START || most(I::HEAD_SETS) <= 2 && sets <= most(I::ROW_SETS));
     };
     let mut tile = tiles.begin(isa, (sets * row_blocks::<I>()) as u32);
     let key = if sets == 1 {

@@ -42,6 +42,7 @@ static ALGORITHM: Algorithm = Algorithm(None);
 
 static TLS13: Tls13CipherSuite = match base::TLS13_CHACHA20_POLY1305_SHA256.tls13() {
     Some(suite) => tls13_suite(suite, None, &ALGORITHM),
+    // in a constant, as the other panic below: it can only stop a build
     None => panic!("the base's TLS 1.3 suite is one"),
 };
 
@@ -51,7 +52,7 @@ static ECDSA: Tls12CipherSuite = tls12(base::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1
 #[cfg(feature = "tls12")]
 static RSA: Tls12CipherSuite = tls12(base::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256);
 
-// This and the other panic stand in constants: they can only stop a build.
+// (Called in constants alone.)
 #[cfg(feature = "tls12")]
 const fn tls12(suite: SupportedCipherSuite) -> Tls12CipherSuite {
     match suite {

@@ -365,11 +365,7 @@ impl<'a, I: Isa, H: Hash<I>> Backlog<'a, I, H> {
         let count = most.min(self.hash.together());
         let next = self.hashed + count * Self::STEP;
         let blocks = self.ciphertext.range(self.hashed, next);
-        if count == 1 {
-            self.hash.step(self.isa, blocks);
-        } else {
-            self.hash.many(self.isa, blocks);
-        }
+        self.hash.steps(self.isa, blocks);
         self.hashed = next;
     }
 

@@ -178,9 +178,7 @@ impl Zmm {
         // SAFETY: 64 written bytes are there, and the token proves AVX-512 F.
         Self(unsafe { _mm512_loadu_si512(place.cast()) })
     }
-}
 
-impl Zmm {
     /// The lower quadwords of each sixteen bytes of both, and the upper ones.
     ///
     /// One instruction shuffles and two blend, where two that shuffle would do: those wait for one port
@@ -373,6 +371,7 @@ impl Lanes for Zmm {
     #[inline(always)]
     fn bits_from<const N: u32>(low: Self, high: Self) -> Self {
         // the intrinsic wants a const of another type
+        const { assert!(N == 24 || N == 44) };
         match N {
             24 => run!(_mm512_shrdi_epi64::<24>, low, high),
             _ => run!(_mm512_shrdi_epi64::<44>, low, high),

@@ -3,7 +3,9 @@
 //! In place, the text to read and the text to write are the same bytes, which two references could
 //! not express; so that one kernel serves both ways, [`Text`] and [`Window`] carry a pointer to read
 //! from and one to write to. They are made from references only, whose lifetime they keep, and every
-//! access is checked against their length (in a tile by one comparison for all).
+//! access is checked against their length (in a tile by one comparison for all). No input can fail such
+//! a check: lengths have been compared before a kernel begins, and it derives its offsets from them. It
+//! is there so that a mistake in a kernel stops the program instead of touching foreign memory.
 
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;

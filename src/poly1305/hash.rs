@@ -26,7 +26,7 @@ pub(crate) trait Hash<I>: Sized {
     /// Absorbs the first blocks of `text` singly and tells how many bytes that were.
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize;
 
-    /// The most steps that [`Self::many`] takes, after [`Self::begin`].
+    /// The most steps that [`Self::steps`] takes at once, after [`Self::begin`].
     fn together(&self) -> usize;
 
     /// `h` and `r` to be worked on elsewhere, if steps absorb block by block in 64-bit limbs.
@@ -35,11 +35,8 @@ pub(crate) trait Hash<I>: Sized {
     /// Takes back `h`.
     fn give_back(&mut self, h: [U64; 3]);
 
-    /// Absorbs `STEP` blocks.
-    fn step(&mut self, isa: I, blocks: Source<'_>);
-
-    /// As two or more calls of [`Self::step`], at most [`Self::together`].
-    fn many(&mut self, isa: I, blocks: Source<'_>);
+    /// Absorbs the blocks of one step or more, at most [`Self::together`].
+    fn steps(&mut self, isa: I, blocks: Source<'_>);
 
     /// What remains after the steps, to be kept before it is overwritten.
     fn end(isa: I, rest: Source<'_>, lengths: [U64; 2]) -> Self::End;

@@ -43,15 +43,10 @@ impl<I, const STEP: usize> Hash<I> for Steps<STEP> {
     }
 
     #[inline(always)]
-    fn step(&mut self, _: I, blocks: Source<'_>) {
+    fn steps(&mut self, _: I, blocks: Source<'_>) {
         for i in 0..STEP {
             self.0.absorb_block(blocks.array(i * BLOCK));
         }
-    }
-
-    #[inline(always)]
-    fn many(&mut self, _: I, blocks: Source<'_>) {
-        self.0.absorb(blocks);
     }
 
     #[inline(always)]

@@ -342,11 +342,7 @@ impl TagOf<'_> {
             let most = if self.many { hash.together() } else { 1 };
             let count = most.min((text.len() - at) / step);
             let blocks = text.range(at, at + count * step);
-            if count == 1 {
-                hash.step(isa, blocks);
-            } else {
-                hash.many(isa, blocks);
-            }
+            hash.steps(isa, blocks);
             at += count * step;
         }
         let end = H::end(isa, text.range(at, text.len()), self.lengths);
@@ -371,7 +367,7 @@ impl<I: Multiply52> Kernel<I> for PowersOf {
         {
             let mut hash = Wide::<I, true>::new(isa, key(self.0, 0));
             hash.begin(isa, Source::from(&[0; 1023 * BLOCK][..blocks * BLOCK]));
-            let steps = hash.steps.unwrap().powers;
+            let steps = hash.powers.unwrap().all;
             for (exponents, factor) in [([8, 4, 7, 3, 6, 2, 5, 1], hash.lanes), (of_steps, steps)] {
                 for (lane, exponent) in exponents.into_iter().enumerate() {
                     let at = |x: I::Lanes| lane_of(isa, x, lane);

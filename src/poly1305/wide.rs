@@ -173,14 +173,14 @@ fn limbs_of_44(h: [U64; 3]) -> [U64; 3] {
     [h[0] & LOW_44, (h[0] >> 44 | h[1] << 20) & LOW_44, h[1] >> 24 | h[2] << 40]
 }
 
-/// r^8n for n from 1 to 4 or to 8, each in a lane.
+/// r^8n for n from 1 to 4, each in two lanes, or from 1 to 8.
 #[derive(Clone, Copy)]
-pub(super) struct Steps<L> {
-    pub(super) powers: Factor<L>,
+pub(super) struct StepPowers<L> {
+    pub(super) all: Factor<L>,
     count: usize,
 }
 
-impl<L: Lanes> Steps<L> {
+impl<L: Lanes> StepPowers<L> {
     /// r^8n is in lane `LANES[n - 1]`.
     const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
 
@@ -194,13 +194,13 @@ impl<L: Lanes> Steps<L> {
             let p64 = multiply(isa, powers, &Factor::new(isa, spread(p32)));
             powers = select::<_, 0b0101_0101>(p64, powers); // 64 32 56 24 48 16 40 8
         }
-        Self { powers: Factor::new(isa, powers), count: if eight { 8 } else { 4 } }
+        Self { all: Factor::new(isa, powers), count: if eight { 8 } else { 4 } }
     }
 
     /// r^8n in every lane.
     #[inline(always)]
     fn power(&self, n: usize) -> Factor<L> {
-        let Factor { r: [r0, r1, r2], folded: [f1, f2] } = &self.powers;
+        let Factor { r: [r0, r1, r2], folded: [f1, f2] } = &self.all;
         let lane = Self::LANES[n - 1];
         Factor {
             r: [r0.spread_lane(lane), r1.spread_lane(lane), r2.spread_lane(lane)],
@@ -216,7 +216,7 @@ pub(crate) struct Wide<I: Multiply52, const MANY: bool> {
     /// r^8 in every lane.
     step: Factor<I::Lanes>,
     /// From [`Hash::begin`] on, with `MANY`.
-    pub(super) steps: Option<Steps<I::Lanes>>,
+    pub(super) powers: Option<StepPowers<I::Lanes>>,
     /// r^8, r^4, r^7, r^3, r^6, r^2, r^5, r^1: what each block of a step lacks at the end.
     pub(super) lanes: Factor<I::Lanes>,
 }
@@ -246,7 +246,7 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
         let p8 = multiply(isa, p4, &Factor::new(isa, r4)); // 8 8 7 7 6 6 5 5
         let lanes = Factor::new(isa, select::<_, 0b0101_0101>(p8, p4));
         let step = Factor::new(isa, spread(p8));
-        Self { single, v: [isa.splat(0); 3], step, steps: None, lanes }
+        Self { single, v: [isa.splat(0); 3], step, powers: None, lanes }
     }
 
     #[inline(always)]
@@ -257,24 +257,21 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
     #[inline(always)]
     fn begin(&mut self, isa: I, text: Source<'_>) -> usize {
         let blocks = text.len().div_ceil(BLOCK) + 1;
+        // at most seven blocks, fewer than any text that is not absorbed singly as a whole
         let singly = blocks % <Self as Hash<I>>::STEP * BLOCK;
         self.single.absorb(text.range(0, singly));
         let (h, _) = self.single.state();
         let h = limbs_of_44(h);
         self.v = [isa.first(h[0]), isa.first(h[1]), isa.first(h[2])];
         if MANY {
-            self.steps = Some(Steps::new(isa, &self.step, text.len() >= EIGHT_FROM));
+            self.powers = Some(StepPowers::new(isa, &self.step, text.len() >= EIGHT_FROM));
         }
         singly
     }
 
     #[inline(always)]
     fn together(&self) -> usize {
-        // (the guard is for the compiler: without MANY there are none)
-        match &self.steps {
-            Some(steps) if MANY => steps.count,
-            _ => 1,
-        }
+        self.powers().map_or(1, |powers| powers.count)
     }
 
     #[inline(always)]
@@ -286,27 +283,23 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
     fn give_back(&mut self, _: [U64; 3]) {}
 
     #[inline(always)]
-    fn step(&mut self, isa: I, blocks: Source<'_>) {
-        let sum = add(self.v, number(isa, isa.load(blocks)));
-        self.v = multiply(isa, sum, &self.step);
-    }
-
-    #[inline(always)]
-    fn many(&mut self, isa: I, blocks: Source<'_>) {
-        let Some(steps) = &self.steps else { unreachable!() };
-        // unseen by the compiler, which would spread all lanes ahead, and spill them
-        let steps = black_box(steps);
+    fn steps(&mut self, isa: I, blocks: Source<'_>) {
         let count = blocks.len() / BYTES;
-        debug_assert!((2..=steps.count).contains(&count));
-        let mut products = Products::zero(isa);
-        for i in 1..count {
-            let group = isa.load(blocks.range(i * BYTES, i * BYTES + BYTES));
-            products.add(number(isa, group), &steps.power(count - i));
-        }
-        // the only one that waits for what came before
-        let first = add(self.v, number(isa, isa.load(blocks.range(0, BYTES))));
-        products.add(first, &steps.power(count));
-        self.v = products.reduce(isa);
+        debug_assert!((1..=self.together()).contains(&count));
+        self.v = match self.powers() {
+            Some(powers) if count > 1 => {
+                // unseen by the compiler, which would spread all lanes ahead, and spill them
+                let powers = black_box(powers);
+                let mut products = Products::zero(isa);
+                for i in 1..count {
+                    let group = isa.load(blocks.range(i * BYTES, i * BYTES + BYTES));
+                    products.add(number(isa, group), &powers.power(count - i));
+                }
+                products.add(self.first(isa, blocks), &powers.power(count));
+                products.reduce(isa)
+            }
+            _ => multiply(isa, self.first(isa, blocks), &self.step),
+        };
     }
 
     #[inline(always)]
@@ -330,6 +323,20 @@ impl<I: Multiply52, const MANY: bool> Hash<I> for Wide<I, MANY> {
         let top = (high >> 40) + U64::from(carry);
         self.single.resume([low_64(low), high_64(low), top]);
         self.single.tag()
+    }
+}
+
+impl<I: Multiply52, const MANY: bool> Wide<I, MANY> {
+    /// None without `MANY`, as the compiler should know.
+    #[inline(always)]
+    fn powers(&self) -> Option<&StepPowers<I::Lanes>> {
+        if MANY { self.powers.as_ref() } else { None }
+    }
+
+    /// The first of the steps, the only one that waits for what came before.
+    #[inline(always)]
+    fn first(&self, isa: I, blocks: Source<'_>) -> Number<I::Lanes> {
+        add(self.v, number(isa, isa.load(blocks.range(0, BYTES))))
     }
 }
 

@@ -244,6 +244,7 @@ pub(super) fn rounds(
     left_8: [u8; 32],
 ) {
     let with = blocks.len() / (16 * BLOCKS);
+    // `lend` is asked for no more; were it more, `without` would pass zero
     assert!(with <= count);
     let mut memory = Memory {
         c: [[v[8], v[9]], [v[10], v[11]]],
